@@ -1,0 +1,135 @@
+// Physical memory: chunks of one size under a hard budget, recycled and never given back while the
+// pool lives (except by Trim), and the address ranges that they are mapped at.
+//
+// A chunk may be mapped at several addresses at once; an address page shows one chunk at a time.
+// The pool knows both sides, so that memory can change owner without a driver call when the chunk
+// is already mapped where it is wanted. It knows nothing of values, streams or policy: who may take
+// a chunk, and when a mapping may be replaced, is the caller's business.
+//
+// Not thread-safe: the runtime holds its lock around every call.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/memory_device.h"
+
+namespace tidepool {
+
+using ChunkId = uint32_t;
+inline constexpr ChunkId kNoChunk = 0xffffffffu;
+
+// An address range reserved for one buffer. `pages[i]` is the chunk mapped at page i, or kNoChunk.
+struct AddressRange {
+  uint64_t address = 0;
+  uint64_t page_count = 0;
+  std::vector<ChunkId> pages;
+};
+
+// Driver calls made, for the report.
+struct PoolCalls {
+  uint64_t create = 0, release = 0, map = 0, unmap = 0, set_access = 0, reserve = 0;
+  uint64_t total() const { return create + release + map + unmap + set_access + reserve; }
+};
+
+class ChunkPool {
+ public:
+  // `budget_bytes` is rounded down to whole chunks. `chunk_bytes`: 0 takes the device's
+  // granularity.
+  ChunkPool(MemoryDevice* device, uint64_t budget_bytes, uint64_t chunk_bytes = 0);
+  ~ChunkPool();  // unmaps, releases and unreserves everything; errors are ignored
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+
+  uint64_t chunk_bytes() const { return chunk_bytes_; }
+  uint64_t budget_chunks() const { return budget_chunks_; }
+  uint64_t created_chunks() const { return chunks_.size() - released_.size(); }
+  uint64_t free_chunks() const { return free_count_; }
+  // Chunks that Take can hand out without anybody giving one back: free ones and ones not created
+  // yet.
+  uint64_t available_chunks() const;
+  uint64_t used_chunks() const { return created_chunks() - free_count_; }
+  uint64_t peak_physical_bytes() const { return peak_created_ * chunk_bytes_; }
+  const PoolCalls& calls() const { return calls_; }
+
+  // --- Address ranges ---
+
+  // A range of ceil(bytes / chunk) pages with an unmapped guard page behind it. Prefers a retired
+  // range of the same page count whose mapped chunks are free. Errors: ResourceExhausted if no
+  // address space is left.
+  absl::StatusOr<AddressRange*> AcquireRange(uint64_t bytes);
+  // Gives the range up for reuse; its mappings stay. No chunk mapped there may be used through it
+  // any more.
+  void RetireRange(AddressRange* range);
+  // The range, in use or retired, that contains `address`, or null.
+  AddressRange* FindRange(uint64_t address) const;
+  // True if `address` lies in any arena reserved by the pool (one or two compares).
+  bool InPool(uint64_t address) const;
+
+  // --- Chunks ---
+
+  // Takes `out.size()` chunks for pages [first_page, ...) of `range`: for each page the chunk
+  // mapped there if it is free; otherwise a free chunk, the one freed longest ago first; otherwise
+  // a new one. Takes all or none. Errors: ResourceExhausted, when fewer than asked for are
+  // available or the device refuses more.
+  absl::Status Take(const AddressRange& range, uint64_t first_page, std::span<ChunkId> out);
+  void GiveBack(std::span<const ChunkId> chunks);
+  bool IsFree(ChunkId chunk) const { return chunks_[chunk].free; }
+
+  // --- Mappings ---
+
+  // True if every page from `first_page` already shows the wanted chunk.
+  bool IsBound(const AddressRange& range, uint64_t first_page,
+               std::span<const ChunkId> chunks) const;
+  // Pages among these that show another chunk (binding would have to unmap it first).
+  uint64_t PagesToUnmap(const AddressRange& range, uint64_t first_page,
+                        std::span<const ChunkId> chunks) const;
+  // Makes the pages show the chunks. `before_unmap` is called once, before the first unmap, if one
+  // is needed: the caller waits there for the device's last use of this range. On error the pages
+  // that were reached show what was wanted or nothing, and the error is the device's.
+  absl::Status Bind(AddressRange* range, uint64_t first_page, std::span<const ChunkId> chunks,
+                    const std::function<absl::Status()>& before_unmap);
+  // Unmaps the pages that show anything.
+  absl::Status Unbind(AddressRange* range, uint64_t first_page, uint64_t page_count);
+
+  // Releases free chunks (unmapping them everywhere; the caller has waited for the device) until at
+  // most `keep` are free.
+  absl::Status Trim(uint64_t keep);
+
+ private:
+  struct Chunk {
+    uint64_t handle = 0;
+    bool free = false;
+    uint64_t free_since = 0;
+    // Places where the chunk is mapped: (range, page).
+    std::vector<std::pair<AddressRange*, uint64_t>> mappings;
+  };
+  struct Arena {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    uint64_t used = 0;
+  };
+
+  // The implementer may change everything in this section.
+  MemoryDevice* device_;
+  uint64_t chunk_bytes_ = 0;
+  uint64_t budget_chunks_ = 0;
+  std::vector<Chunk> chunks_;
+  std::vector<ChunkId> released_;
+  uint64_t free_count_ = 0;
+  uint64_t free_clock_ = 0;
+  uint64_t peak_created_ = 0;
+  PoolCalls calls_;
+  std::vector<Arena> arenas_;
+  std::map<uint64_t, std::unique_ptr<AddressRange>> ranges_;           // by address
+  absl::flat_hash_map<uint64_t, std::vector<AddressRange*>> retired_;  // by page count
+};
+
+}  // namespace tidepool

@@ -1,0 +1,35 @@
+# Flags that every target of the project gets, and the helper that declares a unit test.
+add_library(tidepool_options INTERFACE)
+target_include_directories(tidepool_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(tidepool_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Werror -fvisibility=hidden>
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+if(TIDEPOOL_SANITIZE)
+  target_compile_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE}
+    -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE})
+endif()
+
+# tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...]): a GoogleTest binary and its ctest entry.
+function(tidepool_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE tidepool_options ${ARG_LIBS} GTest::gtest GTest::gmock
+    GTest::gtest_main Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+# tidepool_bench(NAME SOURCES... [LIBS ...]): a Google Benchmark binary; never run by ctest.
+function(tidepool_bench name)
+  if(NOT TIDEPOOL_BENCH)
+    return()
+  endif()
+  find_package(benchmark REQUIRED)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE tidepool_options ${ARG_LIBS} benchmark::benchmark
+    benchmark::benchmark_main Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endfunction()
