@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "runtime/access/kernel_access.h"
+#include "runtime/lineage/replay.h"
 
 namespace tidepool {
 
@@ -29,14 +30,6 @@ struct Region {
   // Every byte of [address, address + bytes) is written, whatever it held before, and `mode` is
   // kWrite.
   bool covers = false;
-};
-
-// How to issue an op again, with exactly the arguments it had. Immutable after construction.
-class Replay {
- public:
-  virtual ~Replay() = default;
-  virtual CUresult Issue(CUstream stream) const = 0;
-  virtual uint64_t footprint() const = 0;  // host bytes held
 };
 
 enum class OpKind : uint8_t { kLaunch, kCopy, kMemset, kUpload, kDownload, kOther };

@@ -1,0 +1,20 @@
+// How an op is issued again. The hooks make one per replayable op; lineage keeps it; residency
+// issues it.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace tidepool {
+
+// Exactly the arguments the op had, pointers in structs included. Immutable after construction.
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  // Result: the driver's. Issued on `stream`, which need not be the original one.
+  virtual CUresult Issue(CUstream stream) const = 0;
+  virtual uint64_t footprint() const = 0;  // host bytes held
+};
+
+}  // namespace tidepool

@@ -1,0 +1,297 @@
+// One op of the program: operands made resident, the driver called, lineage recorded.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/residency/engine_impl.h"
+
+namespace tidepool {
+namespace {
+
+// A chain of in-place updates longer than this is not worth replaying from its start: the value
+// becomes a root, which also bounds the lineage of a buffer that is updated for ever.
+constexpr uint32_t kMaxVersionDepth = 128;
+
+}  // namespace
+
+Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) {
+  Operands operands;
+  for (const Region& region : request.regions) {
+    if (region.mode == AccessMode::kNone) continue;
+    Buffer* buffer = FindBuffer(region.address);
+    if (buffer == nullptr) {
+      *unknown = true;  // freed, or between buffers: the program's own business, but not replayable
+      continue;
+    }
+    const bool covers = region.covers && region.mode == AccessMode::kWrite &&
+                        region.address == buffer->address && region.bytes >= buffer->bytes;
+    auto it = std::find_if(operands.begin(), operands.end(),
+                           [&](const Operand& o) { return o.buffer == buffer; });
+    if (it == operands.end()) {
+      Operand& operand = operands.emplace_back();
+      operand.buffer = buffer;
+      operand.mode = region.mode;
+      operand.covers = covers;
+    } else {
+      it->mode = it->mode | region.mode;
+      it->covers = (it->covers || covers) && !Reads(it->mode);
+    }
+  }
+  return operands;
+}
+
+absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands, uint32_t stream,
+                                   bool* recordable) {
+  std::vector<Value*> inputs;
+  for (Operand& operand : operands) {
+    if (operand.covers || operand.buffer->current == nullptr) continue;
+    operand.in = operand.buffer->current;
+    inputs.push_back(operand.in);
+  }
+  if (absl::Status status = EnsureResident(inputs, stream); !status.ok()) {
+    for (Operand& operand : operands) operand.in = nullptr;  // nothing is locked
+    return status;
+  }
+  UseSet before;
+  for (Operand& operand : operands) {
+    Buffer* buffer = operand.buffer;
+    if (buffer->pin_reasons != 0) *recordable = false;
+    if (buffer->current != nullptr || !Reads(operand.mode)) continue;
+    // Reads what was never written: undefined, but it must have memory, and what is read is a
+    // value.
+    std::vector<ChunkId> chunks;
+    if (!buffer->small()) {
+      if (absl::Status status = TakeChunks(buffer, &chunks, &before); !status.ok()) return status;
+    }
+    Value* value = lineage_->NewValue(buffer);
+    value->resident = true;
+    value->chunks = std::move(chunks);
+    lineage_->SetCurrent(buffer, value);
+    operand.in = value;
+    Lock(value);
+  }
+  for (Operand& operand : operands) {
+    if (!operand.writes()) continue;
+    Buffer* buffer = operand.buffer;
+    Value* current = buffer->current;
+    if (current != nullptr) {
+      if (current->resident && operand.in == nullptr) {
+        // Covered: its chunks are reused in place.
+        operand.overwritten = current;
+        Lock(current);
+      }
+      const bool gone_for_good = buffer->small() || current->recipe == nullptr;
+      if (gone_for_good) {
+        absl::StatusOr<bool> preserved = BeforeLoss(current, stream, &operand.fresh);
+        if (!preserved.ok()) return preserved.status();
+        if (!*preserved && operand.in != nullptr) *recordable = false;
+      } else if (operand.in != nullptr && buffer->version_depth >= kMaxVersionDepth) {
+        *recordable = false;
+      }
+    }
+    if (buffer->small() || !operand.fresh.empty() || (current != nullptr && current->resident)) {
+      continue;
+    }
+    if (absl::Status status = TakeChunks(buffer, &operand.fresh, &before); !status.ok()) {
+      return status;
+    }
+  }
+  for (Operand& operand : operands) {
+    Buffer* buffer = operand.buffer;
+    const Value* shown = operand.in != nullptr ? operand.in : operand.overwritten;
+    if (shown != nullptr) {
+      before.Merge(shown->inserted);
+    } else if (buffer->small()) {
+      before.Merge(*buffer->uses);  // by whoever had the block before
+    }
+    if (buffer->small()) continue;
+    const std::vector<ChunkId>& chunks = !operand.fresh.empty() ? operand.fresh : shown->chunks;
+    if (absl::Status status = Bind(buffer, chunks); !status.ok()) return status;
+  }
+  (void)request;
+  return streams_->WaitFor(stream, before);
+}
+
+void Engine::Impl::Abort(Operands& operands) {
+  for (Operand& operand : operands) {
+    if (!operand.fresh.empty()) ReturnUnused(&operand.fresh);
+    for (Value* value : {operand.in, operand.overwritten}) {
+      if (value == nullptr) continue;
+      Unlock(value);
+      lineage_->Collect(value);
+    }
+  }
+}
+
+void Engine::Impl::Commit(const OpRequest& request, Operands& operands, uint32_t stream,
+                          bool recordable) {
+  const uint64_t sequence = streams_->Commit(stream);
+  uint64_t bytes = 0;
+  for (const Operand& operand : operands) bytes += operand.buffer->bytes;
+  const uint64_t cost = costs_->Cost(request.cost_key, bytes);
+  clock_ns_ += cost;
+
+  std::vector<OpUse> uses;
+  std::vector<Value*> made;
+  for (Operand& operand : operands) {
+    Buffer* buffer = operand.buffer;
+    buffer->uses->Add(stream, sequence);
+    if (operand.in != nullptr) {
+      operand.in->uses->Add(stream, sequence);
+      if (operand.in->in_policy) policy_->OnAccess(operand.in->id, clock_ns_);
+    }
+    OpUse use{buffer, operand.in, nullptr, operand.writes()};
+    if (operand.writes() && !buffer->freed) {
+      Value* value = lineage_->NewValue(buffer);
+      // During a blocking call another thread may have written other parts of the buffer.
+      Value* current = buffer->current;
+      value->resident = true;
+      if (!operand.fresh.empty()) {
+        value->chunks = std::move(operand.fresh);
+        operand.fresh.clear();
+        value->uses->Add(stream, sequence);
+      } else if (current != nullptr) {
+        std::swap(value->chunks, current->chunks);
+        std::swap(value->uses, current->uses);
+        value->inserted = std::move(current->inserted);
+        current->inserted = UseSet();
+        current->resident = false;
+        if (current->in_policy && current->locks == 0) policy_->OnDrop(current->id);
+        value->uses->Add(stream, sequence);
+      }
+      use.out = value;
+      made.push_back(value);
+      const bool update = operand.in != nullptr;
+      buffer->version_depth = update && recordable ? buffer->version_depth + 1 : 0;
+    }
+    uses.push_back(use);
+  }
+  if (recordable && !made.empty()) {
+    lineage_->Record(Intern(request.name), request.replay, uses, cost, request.cost_key);
+  }
+  for (Operand& operand : operands) {
+    if (!operand.fresh.empty()) {  // freed by another thread meanwhile
+      auto last = std::make_shared<UseSet>(*operand.buffer->uses);
+      GiveBackChunks(&operand.fresh, last);
+    }
+  }
+  for (Value* value : made) {
+    Buffer* buffer = value->buffer;
+    if (recordable && !buffer->small()) AddToPolicy(value, cost, uses);
+    if (request.kind == OpKind::kUpload) {
+      if (buffer->tag == kTagUntouched) SetTag(buffer, kTagInput);
+    } else if (buffer->tag != kTagSmall && buffer->tag != kTagState) {
+      SetTag(buffer, recordable ? kTagActivation : kTagState);
+    }
+  }
+  for (Value* value : made) lineage_->SetCurrent(value->buffer, value);
+  for (Operand& operand : operands) {
+    for (Value* value : {operand.in, operand.overwritten}) {
+      if (value == nullptr) continue;
+      Unlock(value);
+      if (value->in_policy && value->locks == 0 && !value->resident) policy_->OnDrop(value->id);
+      lineage_->Collect(value);
+    }
+  }
+  if (!recordable && !made.empty()) {
+    ++stats_.not_replayable_by_reason[request.no_replay_reason.empty()
+                                          ? "its input was overwritten"
+                                          : std::string(request.no_replay_reason)];
+  }
+}
+
+void Engine::Impl::AddToPolicy(Value* value, uint64_t cost_ns, const std::vector<OpUse>& uses) {
+  policy_->Add(value->id, ChunkCount(*value->buffer) * pool_->chunk_bytes(), cost_ns, clock_ns_);
+  by_policy_id_[value->id] = value;
+  value->in_policy = true;
+  for (const OpUse& use : uses) {
+    if (use.in != nullptr && use.in->in_policy) policy_->Link(use.in->id, value->id);
+  }
+}
+
+void Engine::Impl::ReportOutOfMemory(std::string_view what, const Operands& operands,
+                                     const absl::Status& status) {
+  RecordEvent(EventKind::kOutOfMemory, what, 0, 0, 0, Now());
+  if (out_of_memory_lines_ >= 8) return;  // programs that probe for memory ask often
+  ++out_of_memory_lines_;
+  uint64_t needs = 0;
+  const Operand* largest = nullptr;
+  for (const Operand& operand : operands) {
+    if (operand.buffer->small()) continue;
+    needs += ChunkCount(*operand.buffer) * pool_->chunk_bytes();
+    if (largest == nullptr || operand.buffer->bytes > largest->buffer->bytes) largest = &operand;
+  }
+  std::string line = absl::StrCat("out of memory: ", absl::string_view(what.data(), what.size()));
+  if (largest != nullptr) {
+    absl::StrAppend(&line, " needs ", FormatBytes(needs),
+                    " for its operands at once (the largest is ",
+                    FormatBytes(largest->buffer->bytes), ")");
+  }
+  absl::StrAppend(&line, "; budget ", FormatBytes(options_.budget_bytes), ", pinned ",
+                  FormatBytes(PinnedBytes()),
+                  ", held by values that cannot be rebuilt or are in use ",
+                  FormatBytes(pool_->used_chunks() * pool_->chunk_bytes() -
+                              std::min(PinnedBytes(), pool_->used_chunks() * pool_->chunk_bytes())),
+                  " (", status.message(), "): raise TIDEPOOL_BUDGET");
+  Complain(line);
+}
+
+CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult()> issue,
+                           std::unique_lock<std::mutex>& lock) {
+  bool unknown = false;
+  Operands operands = ResolveOperands(request, &unknown);
+  if (operands.empty()) {
+    lock.unlock();
+    return issue();
+  }
+  ++stats_.ops;
+  costs_->Poll();
+  const uint64_t start = Now();
+  const uint32_t stream = streams_->Resolve(request.stream);
+  bool recordable = request.replay != nullptr && !unknown;
+  absl::Status status = Prepare(request, operands, stream, &recordable);
+  if (!status.ok()) {
+    Abort(operands);
+    if (!absl::IsResourceExhausted(status)) {
+      Complain(absl::StrCat("preparing ",
+                            absl::string_view(request.name.data(), request.name.size()), ": ",
+                            status.message()));
+      return ResultOf(status);
+    }
+    ++stats_.out_of_memory;
+    ReportOutOfMemory(request.name, operands, status);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  CUresult result = CUDA_SUCCESS;
+  if (request.blocking) {
+    for (Operand& operand : operands) lineage_->Retain(operand.buffer);
+    lock.unlock();
+    result = issue();
+    lock.lock();
+  } else {
+    const bool measured = costs_->Begin(request.cost_key, streams_->Handle(stream));
+    result = issue();
+    if (measured) {
+      if (result == CUDA_SUCCESS) {
+        costs_->End(streams_->Handle(stream));
+      } else {
+        costs_->Cancel();
+      }
+    }
+  }
+  if (result == CUDA_SUCCESS) {
+    Commit(request, operands, stream, recordable);
+    EvictToLowWatermark();
+  } else {
+    Abort(operands);
+  }
+  if (request.blocking) {
+    for (Operand& operand : operands) lineage_->Release(operand.buffer);
+  }
+  if (recorder_ != nullptr) {
+    RecordEvent(EventKind::kOp, request.name, stream, 0, 0, start, Now() - start);
+    SampleMemory();
+  }
+  return result;
+}
+
+}  // namespace tidepool
