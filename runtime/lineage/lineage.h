@@ -42,6 +42,7 @@ struct Buffer {
   uint32_t references = 0;   // values and op uses that mention it, plus one while not freed
   uint32_t version_depth =
       0;  // in-place updates since the last value that did not read its predecessor
+  std::vector<Op*> mentions;  // recorded ops that use it
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();  // of its address, whatever the value
   bool small() const { return range == nullptr; }
 };
