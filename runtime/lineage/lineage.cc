@@ -70,6 +70,7 @@ Value* Lineage::NewValue(Buffer* buffer) {
 void Lineage::SetCurrent(Buffer* buffer, Value* value) {
   Value* before = std::exchange(buffer->current, value);
   value->current = true;
+  if (buffer->small()) buffer->holds = value;
   if (before != nullptr && before != value) {
     before->current = false;
     Collect(before);
@@ -162,6 +163,7 @@ void Lineage::CollectAll(std::vector<Value*> work) {
       if (--op->live_outputs == 0) ForgetOp(op, &work);
     }
     Buffer* buffer = value->buffer;
+    if (buffer->holds == value) buffer->holds = nullptr;
     values_.erase(value);
     footprint_ -= sizeof(Value);
     delete value;

@@ -38,11 +38,13 @@ struct Buffer {
   uint32_t pin_reasons = 0;       // bit per PinReason; 0: not pinned
   uint32_t tag = 0;               // index into the engine's tag table
   bool user_tag = false;
+  // Small buffers only: the value whose content is there; outlives `current` when freed.
+  Value* holds = nullptr;
   Value* current = nullptr;  // null: never written (undefined), or freed
   uint32_t references = 0;   // values and op uses that mention it, plus one while not freed
   uint32_t version_depth =
       0;  // in-place updates since the last value that did not read its predecessor
-  std::vector<Op*> mentions;  // recorded ops that use it
+  std::vector<Op*> mentions;                                  // recorded ops that use it
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();  // of its address, whatever the value
   bool small() const { return range == nullptr; }
 };

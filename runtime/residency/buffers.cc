@@ -158,10 +158,7 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
     }
     buffer = lineage_->NewBuffer((*range)->address, bytes, *range);
   }
-  if (auto it = address_uses_.find(buffer->address); it != address_uses_.end()) {
-    buffer->uses = it->second;
-    address_uses_.erase(it);
-  }
+  *buffer->uses = FormerUses(buffer->address, buffer->small());
   pool_low.store(std::min(pool_low.load(), buffer->address));
   pool_high.store(std::max(pool_high.load(), buffer->address + bytes));
   buffers_[buffer->address] = buffer;
@@ -181,6 +178,23 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
   }
   *out = buffer->address;
   return CUDA_SUCCESS;
+}
+
+UseSet Engine::Impl::FormerUses(uint64_t address, bool small) {
+  UseSet uses;
+  if (auto it = address_uses_.find(address); it != address_uses_.end()) {
+    uses = *it->second;
+    address_uses_.erase(it);
+  }
+  if (small) {
+    // The slab may have taken its chunk from a value whose last ops are still running.
+    const AddressRange* range = pool_->FindRange(address);
+    const ChunkId chunk = range->pages[(address - range->address) / pool_->chunk_bytes()];
+    if (chunk < chunk_uses_.size() && chunk_uses_[chunk] != nullptr) {
+      uses.Merge(*chunk_uses_[chunk]);
+    }
+  }
+  return uses;
 }
 
 bool Engine::Impl::Free(CUdeviceptr address) {

@@ -69,6 +69,8 @@ class Engine::Impl final : public LineageObserver {
   Buffer* FindBuffer(uint64_t address) const;  // live ones only
   CUresult PinBuffer(Buffer* buffer, PinReason reason);
   CUresult PinAll(PinReason reason);
+  // What ran at an address, or in the chunk of a small buffer, before it got its present owner.
+  UseSet FormerUses(uint64_t address, bool small);
   uint32_t TagIndex(const std::string& name);
   void SetTag(Buffer* buffer, uint32_t tag);
   uint64_t PinnedBytes() const {
@@ -138,6 +140,8 @@ class Engine::Impl final : public LineageObserver {
   Operands ResolveOperands(const OpRequest& request, bool* unknown);
   absl::Status Prepare(const OpRequest& request, Operands& operands, uint32_t stream,
                        bool* recordable);
+  // Sees to what depends on the values whose content the op destroys.
+  absl::Status BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable);
   void Commit(const OpRequest& request, Operands& operands, uint32_t stream, bool recordable);
   void Abort(Operands& operands);
   void ReportOutOfMemory(std::string_view what, const Operands& operands,

@@ -100,6 +100,7 @@ absl::Status Engine::Impl::Duplicate(Value* value, uint32_t stream, std::vector<
     copy.address = (*scratch)->address;
     copy.bytes = buffer->bytes;
     copy.range = *scratch;
+    *copy.uses = FormerUses(copy.address, false);
     status = TakeChunks(&copy, out, &before);
     if (status.ok()) status = Bind(&copy, *out);
     if (status.ok()) status = Bind(buffer, value->chunks);
@@ -159,14 +160,15 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
   for (const OpUse& use : op->uses) {
     if (use.in != nullptr) before.Merge(*use.in->uses);
     if (use.buffer->small()) {
-      Value* holds = use.buffer->current;
-      if (use.writes && !use.buffer->freed && holds != nullptr && holds != use.out) {
+      const Value* holds = use.buffer->holds;
+      if (use.writes && holds != nullptr && holds != use.out) {
         absl::StatusOr<uint64_t> copy = slab_->Allocate(use.buffer->bytes);
         if (!copy.ok()) {
           status = copy.status();
           break;
         }
         saved.push_back({use.buffer->address, *copy, use.buffer->bytes});
+        before.Merge(FormerUses(*copy, true));
       }
       before.Merge(*use.buffer->uses);
       continue;
@@ -225,8 +227,8 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     use.buffer->uses->Add(stream, sequence);
     if (use.in != nullptr) used(use.in);
     if (!use.buffer->small()) continue;
-    if (use.buffer->current != nullptr) used(use.buffer->current);
-    if (use.out != nullptr && use.out != use.buffer->current) used(use.out);
+    if (use.buffer->holds != nullptr) used(use.buffer->holds);
+    if (use.out != nullptr && use.out != use.buffer->holds) used(use.out);
   }
   for (Plan& plan : plans) {
     const OpUse& use = *plan.use;

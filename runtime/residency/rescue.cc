@@ -1,35 +1,48 @@
 // Rescue: before a value's content is destroyed that no replay can bring back, what depends on it
 // is made safe. Two ways, the cheaper in memory: keep the content in a copy, or rebuild the
 // dependents now.
+#include <algorithm>
+
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
 
 absl::Status Engine::Impl::RescueAndInvalidate(const std::vector<Op*>& seeds, uint32_t stream) {
-  if (seeds.empty()) return absl::OkStatus();
-  LossPlan plan = lineage_->PlanLoss(seeds);
-  std::vector<Op*> held = seeds;
-  if (!plan.rescue.empty()) {
-    // All of them together, locked until their recipes are gone: one rebuilt and evicted again for
-    // the next would be lost.
-    absl::Status status = EnsureResident(plan.rescue, stream);
-    if (!status.ok()) return status;
+  // Whatever these ops make and still matters has to be resident, all at once, when their recipes
+  // go: what is resident now is locked so that making room for the rest does not drop it again.
+  std::vector<Op*> left = seeds;
+  std::vector<Value*> held;
+  absl::Status status = absl::OkStatus();
+  for (;;) {
+    // Making room may have forgotten some of the ops (ForgetOneZombie).
+    std::erase_if(left, [&](Op* op) { return !lineage_->Contains(op); });
+    LossPlan plan = lineage_->PlanLoss(left);
+    for (const Op* op : plan.invalid) {
+      for (const OpUse& use : op->uses) {
+        if (use.out == nullptr || !use.out->resident) continue;
+        Lock(use.out);
+        held.push_back(use.out);
+      }
+    }
+    if (plan.rescue.empty()) {
+      lineage_->Invalidate(plan.invalid);
+      break;
+    }
+    status = EnsureResident(plan.rescue, stream);
+    if (!status.ok()) break;
+    held.insert(held.end(), plan.rescue.begin(), plan.rescue.end());
     stats_.rescues += plan.rescue.size();
     for (Value* value : plan.rescue) {
       RecordEvent(EventKind::kRescue, "rebuild", stream, value->buffer->bytes, value->buffer->id,
                   Now());
     }
-    const std::vector<Value*> rescued = plan.rescue;
-    // Making room may have forgotten some of the ops (ForgetOneZombie): plan anew from what is
-    // left.
-    std::erase_if(held, [&](Op* op) { return !lineage_->Contains(op); });
-    plan = lineage_->PlanLoss(held);
-    lineage_->Invalidate(plan.invalid);
-    for (Value* value : rescued) Unlock(value);
-    return absl::OkStatus();
   }
-  lineage_->Invalidate(plan.invalid);
-  return absl::OkStatus();
+  // The list may hold a value more than once, once per lock; collect when all locks are gone.
+  for (Value* value : held) Unlock(value);
+  std::sort(held.begin(), held.end());
+  held.erase(std::unique(held.begin(), held.end()), held.end());
+  for (Value* value : held) lineage_->Collect(value);
+  return status;
 }
 
 absl::Status Engine::Impl::SealBuffer(Buffer* buffer, uint32_t stream) {
@@ -73,6 +86,13 @@ bool Engine::Impl::ForgetOneZombie() {
     if (value->locks > 0) continue;
     LossPlan plan = lineage_->PlanLoss(value->readers);
     if (!plan.rescue.empty()) continue;
+    // A locked value is in use by the op or the replay that room is being made for, which counts on
+    // its recipe (to overwrite it, or to consume it).
+    bool in_use = false;
+    for (const Op* op : plan.invalid) {
+      for (const OpUse& use : op->uses) in_use |= use.out != nullptr && use.out->locks > 0;
+    }
+    if (in_use) continue;
     // Its readers' outputs become roots; with them gone nobody needs the zombie, and it is
     // collected.
     lineage_->Invalidate(plan.invalid);

@@ -39,6 +39,33 @@ Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) 
   return operands;
 }
 
+absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable) {
+  // Losing one value may take another one's recipe away, which then cannot be brought back either:
+  // go on until every operand that is gone for good has been seen to.
+  absl::InlinedVector<bool, 8> seen(operands.size(), false);
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      Operand& operand = operands[i];
+      Buffer* buffer = operand.buffer;
+      Value* current = buffer->current;
+      if (!operand.writes() || current == nullptr || seen[i]) continue;
+      if (!buffer->small() && current->recipe != nullptr) continue;
+      seen[i] = again = true;
+      absl::StatusOr<bool> preserved = BeforeLoss(current, stream, &operand.fresh);
+      if (!preserved.ok()) return preserved.status();
+      if (!*preserved && operand.in != nullptr) *recordable = false;
+    }
+  }
+  for (const Operand& operand : operands) {
+    if (operand.writes() && operand.in != nullptr &&
+        operand.buffer->version_depth >= kMaxVersionDepth) {
+      *recordable = false;
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands, uint32_t stream,
                                    bool* recordable) {
   std::vector<Value*> inputs;
@@ -69,25 +96,24 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
     operand.in = value;
     Lock(value);
   }
+  auto lock_covered = [&] {
+    for (Operand& operand : operands) {
+      Value* current = operand.buffer->current;
+      if (!operand.writes() || operand.in != nullptr || operand.overwritten != nullptr) continue;
+      if (current == nullptr || !current->resident) continue;
+      operand.overwritten = current;  // its chunks are reused in place
+      Lock(current);
+    }
+  };
+  lock_covered();
+  if (absl::Status status = BeforeOverwrite(operands, stream, recordable); !status.ok()) {
+    return status;
+  }
+  lock_covered();  // a rescue may have brought one back that is to be overwritten
   for (Operand& operand : operands) {
     if (!operand.writes()) continue;
     Buffer* buffer = operand.buffer;
-    Value* current = buffer->current;
-    if (current != nullptr) {
-      if (current->resident && operand.in == nullptr) {
-        // Covered: its chunks are reused in place.
-        operand.overwritten = current;
-        Lock(current);
-      }
-      const bool gone_for_good = buffer->small() || current->recipe == nullptr;
-      if (gone_for_good) {
-        absl::StatusOr<bool> preserved = BeforeLoss(current, stream, &operand.fresh);
-        if (!preserved.ok()) return preserved.status();
-        if (!*preserved && operand.in != nullptr) *recordable = false;
-      } else if (operand.in != nullptr && buffer->version_depth >= kMaxVersionDepth) {
-        *recordable = false;
-      }
-    }
+    const Value* current = buffer->current;
     if (buffer->small() || !operand.fresh.empty() || (current != nullptr && current->resident)) {
       continue;
     }

@@ -124,10 +124,8 @@ bool Runner::Issue(OpKind kind, OpShape op, bool replayable, int stream,
   }
   auto replay = std::make_shared<TestReplay>(&driver_, op);
   if (replayable) request.replay = replay;
-  CUresult result = engine_->Run(request, [&] {
-    for (size_t i = 0; i < buffers.size(); ++i) OrderStreams(op.uses[i], buffers[i], stream);
-    return replay->Issue(streams_[stream]);
-  });
+  for (size_t i = 0; i < buffers.size(); ++i) OrderStreams(op.uses[i], buffers[i], stream);
+  CUresult result = engine_->Run(request, [&] { return replay->Issue(streams_[stream]); });
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     ++result_.out_of_memory;
     return false;
@@ -163,10 +161,10 @@ bool Runner::Issue(OpKind kind, OpShape op, bool replayable, int stream,
 }
 
 void Runner::Allocate() {
-  // From a slab's crumbs to a third of the budget.
+  // From a slab's crumbs to seven pages.
   const uint64_t page = options_.page_bytes;
   const uint64_t bytes =
-      Chance(0.2) ? 1 + Pick(page / 2) : 1 + page / 2 + Pick(page * options_.budget_pages / 8);
+      Chance(0.2) ? 1 + Pick(page / 2) : 1 + page / 2 + Pick(6 * page);
   CUdeviceptr address = 0;
   CUresult result = engine_->Allocate(bytes, &address);
   if (result != CUDA_SUCCESS) {
@@ -256,8 +254,8 @@ void Runner::Download(TestBuffer* buffer) {
   request.stream.handle = streams_[stream];
   request.regions.push_back({buffer->address, buffer->content.size(), AccessMode::kRead, false});
   request.blocking = true;
+  OrderStreams({buffer->address, 0, AccessMode::kRead, false, 0, 0}, buffer, stream);
   CUresult result = engine_->Run(request, [&] {
-    OrderStreams({buffer->address, 0, AccessMode::kRead, false, 0, 0}, buffer, stream);
     driver_.Enqueue(streams_[stream],
                     [&] { got = driver_.Read(buffer->address, buffer->content.size()); });
     driver_.Drain();
