@@ -35,6 +35,9 @@ class Recorder {
   virtual ~Recorder() = default;
   virtual uint64_t Now() = 0;  // nanoseconds, monotonic
   virtual void Record(const Event& event) = 0;
+  // Writes what was collected, once; called when the program ends. Errors are the implementation's
+  // to report.
+  virtual void Finish() {}
   // One sample of the memory counters, in bytes.
   virtual void Memory(uint64_t physical, uint64_t resident, uint64_t live, uint64_t pinned) = 0;
 };
