@@ -86,12 +86,17 @@ Op* Lineage::Record(const std::string* name, std::shared_ptr<const Replay> repla
   op->uses = std::move(uses);
   op->cost_ns = cost_ns;
   op->cost_key = cost_key;
+  uint32_t depth = 0;
+  for (const OpUse& use : op->uses) {
+    if (use.in != nullptr && use.in->recipe != nullptr) depth = std::max(depth, use.in->depth);
+  }
   for (const OpUse& use : op->uses) {
     ++use.buffer->references;
     use.buffer->mentions.push_back(op);
     if (use.in != nullptr) use.in->readers.push_back(op);
     if (use.out != nullptr) {
       use.out->recipe = op;
+      use.out->depth = depth + 1;
       ++op->live_outputs;
     }
   }

@@ -57,6 +57,7 @@ struct Value {
   std::vector<ChunkId> chunks;  // if resident and not in a slab
   bool resident = false;
   bool current = false;    // what a read of the live buffer would see
+  uint32_t depth = 0;      // ops on the longest way from a root to it; 0: a root when it was made
   uint32_t locks = 0;      // must stay resident while > 0
   bool in_policy = false;  // known to the eviction policy
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();

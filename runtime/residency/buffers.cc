@@ -356,7 +356,10 @@ void Engine::Impl::RemoveFromPolicy(Value* value) {
 }
 
 const std::string* Engine::Impl::Intern(std::string_view text) {
-  return &*names_.insert(std::string(text)).first;
+  const absl::string_view view(text.data(), text.size());
+  auto it = names_.find(view);
+  if (it == names_.end()) it = names_.insert(std::string(text)).first;
+  return &*it;
 }
 
 void Engine::Impl::RecordEvent(EventKind kind, std::string_view name, uint32_t stream,

@@ -11,6 +11,10 @@ namespace {
 // becomes a root, which also bounds the lineage of a buffer that is updated for ever.
 constexpr uint32_t kMaxVersionDepth = 128;
 
+// The same for a chain through any buffers (a recurrence whose states are allocated and freed): far
+// more than one training step of a deep network, and a bound on what lineage can grow to.
+constexpr uint32_t kMaxDepth = 16384;
+
 }  // namespace
 
 Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) {
@@ -58,10 +62,9 @@ absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, 
     }
   }
   for (const Operand& operand : operands) {
-    if (operand.writes() && operand.in != nullptr &&
-        operand.buffer->version_depth >= kMaxVersionDepth) {
-      *recordable = false;
-    }
+    if (operand.in == nullptr) continue;
+    if (operand.writes() && operand.buffer->version_depth >= kMaxVersionDepth) *recordable = false;
+    if (operand.in->recipe != nullptr && operand.in->depth >= kMaxDepth) *recordable = false;
   }
   return absl::OkStatus();
 }
