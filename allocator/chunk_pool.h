@@ -107,7 +107,9 @@ class ChunkPool {
   struct Chunk {
     uint64_t handle = 0;
     bool free = false;
-    uint64_t free_since = 0;
+    bool released = false;
+    ChunkId older = kNoChunk,
+            newer = kNoChunk;  // the list of free chunks, by when they became free
     // Places where the chunk is mapped: (range, page).
     std::vector<std::pair<AddressRange*, uint64_t>> mappings;
   };
@@ -117,14 +119,18 @@ class ChunkPool {
     uint64_t used = 0;
   };
 
-  // The implementer may change everything in this section.
+  void PushFree(ChunkId id);
+  void RemoveFree(ChunkId id);
+  absl::StatusOr<ChunkId> Create();
+  absl::Status Unmap(AddressRange* range, uint64_t page);
+
   MemoryDevice* device_;
   uint64_t chunk_bytes_ = 0;
   uint64_t budget_chunks_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<ChunkId> released_;
   uint64_t free_count_ = 0;
-  uint64_t free_clock_ = 0;
+  ChunkId oldest_free_ = kNoChunk, newest_free_ = kNoChunk;
   uint64_t peak_created_ = 0;
   PoolCalls calls_;
   std::vector<Arena> arenas_;
