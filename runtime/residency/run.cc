@@ -85,7 +85,9 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
   for (Operand& operand : operands) {
     Buffer* buffer = operand.buffer;
     if (buffer->pin_reasons != 0) *recordable = false;
-    if (buffer->current != nullptr || !Reads(operand.mode)) continue;
+    // An op that writes a fresh buffer and reads it too (its own output, as a rule) depends on
+    // nothing: what was there is undefined.
+    if (buffer->current != nullptr || operand.writes()) continue;
     // Reads what was never written: undefined, but it must have memory, and what is read is a
     // value.
     std::vector<ChunkId> chunks;
