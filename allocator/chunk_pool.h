@@ -11,12 +11,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "allocator/memory_device.h"
@@ -31,6 +32,8 @@ struct AddressRange {
   uint64_t address = 0;
   uint64_t page_count = 0;
   std::vector<ChunkId> pages;
+  // The pool's own: where page i stands in its chunk's list of mappings.
+  std::vector<uint32_t> slots;
 };
 
 // Driver calls made, for the report.
@@ -62,24 +65,27 @@ class ChunkPool {
   // --- Address ranges ---
 
   // A range of ceil(bytes / chunk) pages with an unmapped guard page behind it. Prefers a retired
-  // range of the same page count whose mapped chunks are free. Errors: ResourceExhausted if no
-  // address space is left.
-  absl::StatusOr<AddressRange*> AcquireRange(uint64_t bytes);
+  // range of the same page count whose mapped chunks are free, then the one retired last; `fresh`
+  // asks for one that never was mapped. Errors: ResourceExhausted if no address space is left.
+  absl::StatusOr<AddressRange*> AcquireRange(uint64_t bytes, bool fresh = false);
   // Gives the range up for reuse; its mappings stay. No chunk mapped there may be used through it
   // any more.
   void RetireRange(AddressRange* range);
   // The range, in use or retired, that contains `address`, or null.
   AddressRange* FindRange(uint64_t address) const;
-  // True if `address` lies in any arena reserved by the pool (one or two compares).
+  // True if `address` lies in any arena reserved by the pool: a few compares.
   bool InPool(uint64_t address) const;
 
   // --- Chunks ---
 
   // Takes `out.size()` chunks for pages [first_page, ...) of `range`: for each page the chunk
-  // mapped there if it is free; otherwise a free chunk, the one freed longest ago first; otherwise
-  // a new one. Takes all or none. Errors: ResourceExhausted, when fewer than asked for are
-  // available or the device refuses more.
+  // mapped there if it is free; otherwise a free chunk, the one freed longest ago first. Chunks are
+  // created only when all free ones together do not suffice. Takes all or none; chunks created
+  // before the device refused another stay, free. O(1) per page. Errors: ResourceExhausted when
+  // fewer than asked for are available; the device's when it refuses more (`out` is then all
+  // kNoChunk).
   absl::Status Take(const AddressRange& range, uint64_t first_page, std::span<ChunkId> out);
+  // Chunks that are free already are passed over.
   void GiveBack(std::span<const ChunkId> chunks);
   bool IsFree(ChunkId chunk) const { return chunks_[chunk].free; }
 
@@ -91,12 +97,14 @@ class ChunkPool {
   // Pages among these that show another chunk (binding would have to unmap it first).
   uint64_t PagesToUnmap(const AddressRange& range, uint64_t first_page,
                         std::span<const ChunkId> chunks) const;
-  // Makes the pages show the chunks. `before_unmap` is called once, before the first unmap, if one
-  // is needed: the caller waits there for the device's last use of this range. On error the pages
-  // that were reached show what was wanted or nothing, and the error is the device's.
+  // Makes the pages show the chunks: one SetAccess per run of pages that change. `before_unmap` is
+  // called once, before the first unmap, if one is needed: the caller waits there for the device's
+  // last use of this range. On error each page shows what was wanted, what it showed before, or
+  // nothing, and the error is before_unmap's or the device's.
   absl::Status Bind(AddressRange* range, uint64_t first_page, std::span<const ChunkId> chunks,
                     const std::function<absl::Status()>& before_unmap);
-  // Unmaps the pages that show anything.
+  // Unmaps the pages that show anything, one call per run of them. Goes on after an error; returns
+  // the first.
   absl::Status Unbind(AddressRange* range, uint64_t first_page, uint64_t page_count);
 
   // Releases free chunks (unmapping them everywhere; the caller has waited for the device) until at
@@ -104,25 +112,35 @@ class ChunkPool {
   absl::Status Trim(uint64_t keep);
 
  private:
+  using Page = std::pair<AddressRange*, uint64_t>;
   struct Chunk {
     uint64_t handle = 0;
     bool free = false;
     bool released = false;
-    ChunkId older = kNoChunk,
-            newer = kNoChunk;  // the list of free chunks, by when they became free
-    // Places where the chunk is mapped: (range, page).
-    std::vector<std::pair<AddressRange*, uint64_t>> mappings;
+    // The list of free chunks, by when they became free.
+    ChunkId older = kNoChunk, newer = kNoChunk;
+    std::vector<Page> mappings;  // where it is mapped
   };
   struct Arena {
     uint64_t address = 0;
     uint64_t bytes = 0;
     uint64_t used = 0;
+    std::vector<AddressRange*> owners;  // by page, as far as used; null: a guard page
   };
 
-  void PushFree(ChunkId id);
+  absl::StatusOr<Arena*> ArenaWithRoom(uint64_t bytes);
+  const Arena* FindArena(uint64_t address) const;
+  bool AllFree(const AddressRange& range) const;
+
+  void PushNewest(ChunkId id);
+  void PushOldest(ChunkId id);
   void RemoveFree(ChunkId id);
   absl::StatusOr<ChunkId> Create();
-  absl::Status Unmap(AddressRange* range, uint64_t page);
+
+  bool Shows(const AddressRange& range, uint64_t page, ChunkId chunk) const;
+  void AddMapping(AddressRange* range, uint64_t page, ChunkId chunk);
+  void RemoveMapping(AddressRange* range, uint64_t page);
+  absl::Status MapRun(AddressRange* range, uint64_t first_page, std::span<const ChunkId> chunks);
 
   MemoryDevice* device_;
   uint64_t chunk_bytes_ = 0;
@@ -133,9 +151,12 @@ class ChunkPool {
   ChunkId oldest_free_ = kNoChunk, newest_free_ = kNoChunk;
   uint64_t peak_created_ = 0;
   PoolCalls calls_;
-  std::vector<Arena> arenas_;
-  std::map<uint64_t, std::unique_ptr<AddressRange>> ranges_;           // by address
+  std::vector<std::unique_ptr<Arena>> arenas_;  // by address
+  std::vector<Arena*> with_room_;               // the latest last
+  std::vector<std::unique_ptr<AddressRange>> ranges_;
   absl::flat_hash_map<uint64_t, std::vector<AddressRange*>> retired_;  // by page count
+  // Pages that a failing device left mapped without access: they count as showing nothing usable.
+  absl::flat_hash_set<Page> no_access_;
 };
 
 }  // namespace tidepool

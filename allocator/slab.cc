@@ -2,128 +2,285 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
+#include <bit>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 
 namespace tidepool {
 namespace {
 
-// Size classes: multiples of 512 bytes up to 4 KiB, then four per doubling (at most a fifth
-// wasted).
-uint64_t ClassSize(uint64_t bytes) {
-  const uint64_t rounded = (bytes + kSlabAlignment - 1) / kSlabAlignment * kSlabAlignment;
-  if (rounded <= 8 * kSlabAlignment) return rounded;
-  uint64_t power = 8 * kSlabAlignment;
-  while (power * 2 < rounded) power *= 2;
-  const uint64_t step = power / 4;
-  return (rounded + step - 1) / step * step;
+constexpr uint64_t kUnits = 32;  // of a slab: the width of its map of free ones
+constexpr size_t kSlabLooks = 16;
+constexpr uint32_t kNoSlot = 0xffffffffu;
+
+struct SizeClass {
+  uint32_t index = 0;
+  uint64_t block_bytes = 0;
+};
+
+SizeClass ClassOf(uint64_t bytes) {
+  const uint64_t n = (bytes + kSlabAlignment - 1) / kSlabAlignment;
+  if (n <= 8) return {static_cast<uint32_t>(n - 1), n * kSlabAlignment};
+  // 9..16 in steps of 2, 17..32 in steps of 4, ...
+  const int shift = static_cast<int>(std::bit_width(n - 1)) - 3;
+  const uint64_t steps = (n + (uint64_t{1} << shift) - 1) >> shift;  // 5..8
+  return {static_cast<uint32_t>(8 + (shift - 1) * 4 + static_cast<int>(steps) - 5),
+          (steps << shift) * kSlabAlignment};
 }
+
+struct Slab;
+
+struct Span {
+  Slab* slab = nullptr;
+  uint64_t address = 0;
+  uint32_t first_unit = 0;
+  uint32_t units = 0;
+  SizeClass size_class;
+  uint32_t live = 0;
+  uint32_t room_slot = kNoSlot;       // among the spans of its class that have room
+  std::vector<uint32_t> free_blocks;  // the last freed on top
+  std::vector<uint64_t> requested;    // by block; 0: free
+};
 
 struct Slab {
   AddressRange* range = nullptr;
   ChunkId chunk = kNoChunk;
-  uint64_t block_bytes = 0;
-  uint64_t live = 0;
-  std::vector<uint32_t> free_blocks;  // indices, the last freed on top
-  std::vector<uint64_t> requested;    // by block; 0: free
+  uint32_t free_units = 0;       // a bit for each
+  uint32_t open_slot = kNoSlot;  // among the slabs with free units
+  std::array<std::unique_ptr<Span>, kUnits> spans;
+  std::array<uint8_t, kUnits> span_of = {};  // by unit: the first unit of its span
 };
+
+// The lowest run of `count` set bits, or -1.
+int FindRun(uint32_t bits, uint32_t count) {
+  for (uint32_t have = 1; have < count && bits != 0;) {
+    const uint32_t step = std::min(have, count - have);
+    bits &= bits >> step;
+    have += step;
+  }
+  return bits == 0 ? -1 : std::countr_zero(bits);
+}
+
+uint32_t UnitMask(uint32_t first, uint32_t count) {
+  return (count == 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1) << first;
+}
+
+// Lists whose members know their place, for removal by swapping.
+template <typename T>
+void PushTo(std::vector<T*>* list, T* item, uint32_t T::*slot) {
+  item->*slot = static_cast<uint32_t>(list->size());
+  list->push_back(item);
+}
+
+template <typename T>
+void RemoveFrom(std::vector<T*>* list, T* item, uint32_t T::*slot) {
+  T* last = list->back();
+  (*list)[item->*slot] = last;
+  last->*slot = item->*slot;
+  list->pop_back();
+  item->*slot = kNoSlot;
+}
 
 }  // namespace
 
 struct SlabAllocator::Impl {
   ChunkPool* pool = nullptr;
-  std::map<uint64_t, std::unique_ptr<Slab>> slabs;              // by address
-  absl::flat_hash_map<uint64_t, std::vector<Slab*>> with_room;  // by class size
+  BeforeUnmap before_unmap;
+  uint64_t unit_bytes = 0;
+  uint32_t units = 0;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Slab>> slabs;  // by address
+  std::vector<Slab*> open;                                     // with free units
+  std::vector<std::vector<Span*>> with_room;                   // by size class
   uint64_t allocated = 0;
 
-  Slab* SlabOf(uint64_t address) const {
-    auto it = slabs.upper_bound(address);
-    if (it == slabs.begin()) return nullptr;
-    Slab* slab = std::prev(it)->second.get();
-    return address - slab->range->address < pool->chunk_bytes() ? slab : nullptr;
+  Span* SpanAt(uint64_t address) const {
+    const AddressRange* range = pool->FindRange(address);
+    if (range == nullptr) return nullptr;
+    auto it = slabs.find(range->address);
+    if (it == slabs.end()) return nullptr;
+    const uint64_t unit = (address - range->address) / unit_bytes;
+    if (unit >= units || ((it->second->free_units >> unit) & 1) != 0) return nullptr;
+    return it->second->spans[it->second->span_of[unit]].get();
   }
-};
 
-SlabAllocator::SlabAllocator(ChunkPool* pool) : impl_(std::make_shared<Impl>()) {
-  impl_->pool = pool;
-}
+  // As few units as leave an eighth or less behind the last block.
+  uint32_t UnitsFor(uint64_t block_bytes) const {
+    uint32_t best = units;
+    uint64_t best_waste = pool->chunk_bytes();
+    for (auto count = static_cast<uint32_t>((block_bytes + unit_bytes - 1) / unit_bytes);
+         count <= units; ++count) {
+      const uint64_t bytes = count * unit_bytes;
+      const uint64_t waste = bytes % block_bytes;
+      if (waste * 8 <= bytes) return count;
+      if (waste * best < best_waste * count) {
+        best = count;
+        best_waste = waste;
+      }
+    }
+    return best;
+  }
 
-uint64_t SlabAllocator::max_bytes() const { return impl_->pool->chunk_bytes() / 2; }
+  absl::Status Show(AddressRange* range, const ChunkId& chunk) {
+    const std::function<absl::Status()> wait = [&] {
+      return before_unmap ? before_unmap(*range) : absl::OkStatus();
+    };
+    return pool->Bind(range, 0, std::span<const ChunkId>(&chunk, 1), wait);
+  }
 
-absl::StatusOr<uint64_t> SlabAllocator::Allocate(uint64_t bytes) {
-  ChunkPool* pool = impl_->pool;
-  const uint64_t block = std::min(ClassSize(bytes), std::max(bytes, max_bytes()));
-  std::vector<Slab*>& slabs = impl_->with_room[block];
-  if (slabs.empty()) {
+  absl::StatusOr<Slab*> NewSlab() {
     absl::StatusOr<AddressRange*> range = pool->AcquireRange(pool->chunk_bytes());
     if (!range.ok()) return range.status();
     ChunkId chunk = kNoChunk;
     absl::Status status = pool->Take(**range, 0, std::span<ChunkId>(&chunk, 1));
-    if (status.ok()) {
-      // Whoever had the range before is waited for by the caller before the block is used; a
-      // mapping that is replaced here belonged to a buffer that is long free.
-      status = pool->Bind(*range, 0, std::span<const ChunkId>(&chunk, 1),
-                          [] { return absl::OkStatus(); });
-      if (!status.ok()) pool->GiveBack(std::span<const ChunkId>(&chunk, 1));
-    }
     if (!status.ok()) {
       pool->RetireRange(*range);
+      return status;
+    }
+    if (!before_unmap && (*range)->pages[0] != kNoChunk && (*range)->pages[0] != chunk) {
+      // Ops of the range's former buffer may be running on the old mapping.
+      pool->RetireRange(*range);
+      range = pool->AcquireRange(pool->chunk_bytes(), /*fresh=*/true);
+      status = range.status();
+    }
+    if (status.ok()) {
+      status = Show(*range, chunk);
+      if (!status.ok()) pool->RetireRange(*range);
+    }
+    if (!status.ok()) {
+      pool->GiveBack(std::span<const ChunkId>(&chunk, 1));
       return status;
     }
     auto slab = std::make_unique<Slab>();
     slab->range = *range;
     slab->chunk = chunk;
-    slab->block_bytes = block;
-    const auto blocks = static_cast<uint32_t>(pool->chunk_bytes() / block);
-    slab->requested.assign(blocks, 0);
-    for (uint32_t i = blocks; i-- > 0;) slab->free_blocks.push_back(i);
-    slabs.push_back(slab.get());
-    impl_->slabs.emplace((*range)->address, std::move(slab));
+    slab->free_units = UnitMask(0, units);
+    Slab* result = slab.get();
+    PushTo(&open, result, &Slab::open_slot);
+    slabs.emplace((*range)->address, std::move(slab));
+    return result;
   }
-  Slab* slab = slabs.back();
-  const uint32_t index = slab->free_blocks.back();
-  slab->free_blocks.pop_back();
-  slab->requested[index] = bytes;
-  ++slab->live;
-  if (slab->free_blocks.empty()) slabs.pop_back();
+
+  void GiveBack(Slab* slab) {
+    pool->GiveBack(std::span<const ChunkId>(&slab->chunk, 1));
+    pool->RetireRange(slab->range);
+    RemoveFrom(&open, slab, &Slab::open_slot);
+    slabs.erase(slab->range->address);
+  }
+
+  absl::StatusOr<Span*> NewSpan(SizeClass size_class) {
+    const uint32_t count = UnitsFor(size_class.block_bytes);
+    Slab* slab = nullptr;
+    int first = -1;
+    for (size_t i = 0; i < std::min(kSlabLooks, open.size()) && first < 0; ++i) {
+      slab = open[open.size() - 1 - i];
+      first = FindRun(slab->free_units, count);
+    }
+    if (first < 0) {
+      absl::StatusOr<Slab*> made = NewSlab();
+      if (!made.ok()) return made.status();
+      slab = *made;
+      first = 0;
+    }
+    auto span = std::make_unique<Span>();
+    span->slab = slab;
+    span->first_unit = static_cast<uint32_t>(first);
+    span->units = count;
+    span->address = slab->range->address + span->first_unit * unit_bytes;
+    span->size_class = size_class;
+    const auto blocks = static_cast<uint32_t>(count * unit_bytes / size_class.block_bytes);
+    span->requested.assign(blocks, 0);
+    span->free_blocks.reserve(blocks);
+    for (uint32_t i = blocks; i-- > 0;) span->free_blocks.push_back(i);
+    slab->free_units &= ~UnitMask(span->first_unit, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      slab->span_of[span->first_unit + i] = static_cast<uint8_t>(first);
+    }
+    if (slab->free_units == 0) RemoveFrom(&open, slab, &Slab::open_slot);
+    Span* result = span.get();
+    slab->spans[span->first_unit] = std::move(span);
+    PushTo(&with_room[size_class.index], result, &Span::room_slot);
+    return result;
+  }
+
+  void Release(Span* span) {
+    Slab* slab = span->slab;
+    RemoveFrom(&with_room[span->size_class.index], span, &Span::room_slot);
+    slab->free_units |= UnitMask(span->first_unit, span->units);
+    if (slab->open_slot == kNoSlot) PushTo(&open, slab, &Slab::open_slot);
+    slab->spans[span->first_unit] = nullptr;
+    if (slab->free_units == UnitMask(0, units)) GiveBack(slab);
+  }
+};
+
+SlabAllocator::SlabAllocator(ChunkPool* pool, BeforeUnmap before_unmap)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->pool = pool;
+  impl_->before_unmap = std::move(before_unmap);
+  const uint64_t share = (pool->chunk_bytes() + kUnits - 1) / kUnits;
+  impl_->unit_bytes = (share + kSlabAlignment - 1) / kSlabAlignment * kSlabAlignment;
+  impl_->units = static_cast<uint32_t>(pool->chunk_bytes() / impl_->unit_bytes);
+  impl_->with_room.resize(ClassOf(std::max<uint64_t>(1, max_bytes())).index + 1);
+}
+
+SlabAllocator::~SlabAllocator() {
+  for (const auto& [address, slab] : impl_->slabs) {
+    impl_->pool->GiveBack(std::span<const ChunkId>(&slab->chunk, 1));
+    impl_->pool->RetireRange(slab->range);
+  }
+}
+
+uint64_t SlabAllocator::max_bytes() const { return impl_->pool->chunk_bytes() / 2; }
+
+absl::StatusOr<uint64_t> SlabAllocator::Allocate(uint64_t bytes) {
+  if (bytes == 0 || bytes > max_bytes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a block of ", bytes, " bytes: accepted are 1 to ", max_bytes()));
+  }
+  const SizeClass size_class = ClassOf(bytes);
+  std::vector<Span*>& spans = impl_->with_room[size_class.index];
+  if (spans.empty()) {
+    if (absl::StatusOr<Span*> made = impl_->NewSpan(size_class); !made.ok()) return made.status();
+  }
+  Span* span = spans.back();
+  const uint32_t index = span->free_blocks.back();
+  span->free_blocks.pop_back();
+  span->requested[index] = bytes;
+  ++span->live;
+  if (span->free_blocks.empty()) RemoveFrom(&spans, span, &Span::room_slot);
   impl_->allocated += bytes;
-  return slab->range->address + index * block;
+  return span->address + index * size_class.block_bytes;
 }
 
 bool SlabAllocator::Free(uint64_t address) {
-  Slab* slab = impl_->SlabOf(address);
-  if (slab == nullptr) return false;
-  const uint64_t offset = address - slab->range->address;
-  const uint64_t index = offset / slab->block_bytes;
-  if (offset % slab->block_bytes != 0 || index >= slab->requested.size() ||
-      slab->requested[index] == 0) {
+  Span* span = impl_->SpanAt(address);
+  if (span == nullptr) return false;
+  const uint64_t offset = address - span->address;
+  const uint64_t index = offset / span->size_class.block_bytes;
+  if (offset % span->size_class.block_bytes != 0 || index >= span->requested.size() ||
+      span->requested[index] == 0) {
     return false;
   }
-  impl_->allocated -= slab->requested[index];
-  slab->requested[index] = 0;
-  slab->free_blocks.push_back(static_cast<uint32_t>(index));
-  std::vector<Slab*>& slabs = impl_->with_room[slab->block_bytes];
-  if (slab->free_blocks.size() == 1) slabs.push_back(slab);
-  if (--slab->live == 0) {
-    std::erase(slabs, slab);
-    impl_->pool->GiveBack(std::span<const ChunkId>(&slab->chunk, 1));
-    impl_->pool->RetireRange(slab->range);
-    impl_->slabs.erase(slab->range->address);
+  impl_->allocated -= span->requested[index];
+  span->requested[index] = 0;
+  span->free_blocks.push_back(static_cast<uint32_t>(index));
+  if (span->room_slot == kNoSlot) {
+    PushTo(&impl_->with_room[span->size_class.index], span, &Span::room_slot);
   }
+  if (--span->live == 0) impl_->Release(span);
   return true;
 }
 
 std::optional<SlabAllocator::Block> SlabAllocator::Find(uint64_t address) const {
-  const Slab* slab = impl_->SlabOf(address);
-  if (slab == nullptr) return std::nullopt;
-  const uint64_t index = (address - slab->range->address) / slab->block_bytes;
-  if (index >= slab->requested.size() || slab->requested[index] == 0) return std::nullopt;
-  const uint64_t start = slab->range->address + index * slab->block_bytes;
-  if (address - start >= slab->requested[index]) return std::nullopt;
-  return Block{start, slab->requested[index]};
+  const Span* span = impl_->SpanAt(address);
+  if (span == nullptr) return std::nullopt;
+  const uint64_t index = (address - span->address) / span->size_class.block_bytes;
+  if (index >= span->requested.size()) return std::nullopt;
+  const uint64_t start = span->address + index * span->size_class.block_bytes;
+  if (address - start >= span->requested[index]) return std::nullopt;
+  return Block{start, span->requested[index]};
 }
 
 uint64_t SlabAllocator::slab_bytes() const {
