@@ -38,10 +38,10 @@ enum class Type : uint8_t {
   kS8x4,
   kU16x2,
   kS16x2,  // packed integers (video and SIMD instructions)
-  kOther,  // fp8, texture handles and the rest: kept in `mods` only
+  kOther,  // fp8, integers below 8 bits, texture handles: `mods` has the name
 };
 
-// Bytes that one value of the type takes in memory (kPred and kNone: 0).
+// Bytes that one value of the type takes in memory (kPred, kNone and kOther: 0).
 uint32_t SizeOf(Type type);
 std::string_view Name(Type type);
 
@@ -60,10 +60,12 @@ struct Operand {
     kSymbol,   // `name`: a variable or function named as a value ("mov.u64 %rd1, table"); `offset`
                // added
     kAddress,  // "[reg+offset]" or "[symbol+offset]" or "[imm]": base in `reg` or `name`, or
-               // neither
+               // neither (then `offset` is the address). `elements`: what follows within the
+               // brackets, "[a, {x, y}]" (textures, surfaces, tensor copies)
     kVector,   // "{a, b, c, d}": `elements`
-    kLabel,    // branch target: `bits` = index into Function::body; `name` = the label
-    kSink,     // "_"
+    kLabel,  // branch target: `bits` = index into Function::body, always a valid one; `name` = the
+             // label
+    kSink,   // "_"
   };
   Kind kind = Kind::kSink;
   bool negated = false;
@@ -109,6 +111,8 @@ struct Relocation {
   int64_t addend = 0;
   bool generic = false;  // written generic(symbol)
   uint8_t size = 8;      // bytes stored
+  uint8_t shift = 0;     // they start at this byte of the address: 1 for 0xFF00(symbol). Bytes of
+                         // one address that follow each other are joined into one entry
 };
 
 struct Variable {
@@ -155,7 +159,7 @@ struct Function {
   uint64_t param_bytes = 0;         // size of the entry's parameter block
   std::vector<Register> registers;  // every .reg of every scope, shadowed names apart
   std::vector<Variable> locals;     // .local, .shared, .param variables declared in the body
-  std::vector<Instruction> body;
+  std::vector<Instruction> body;    // a label at the very end makes a final "ret" be added
   // Targets of ".branchtargets name" / ".calltargets name", by name; prototypes by name.
   struct TargetList {
     std::string name;
