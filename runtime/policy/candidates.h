@@ -5,6 +5,8 @@
 // smaller number. Not thread-safe.
 #pragma once
 
+#include <stddef.h>
+
 #include <array>
 #include <bit>
 #include <cstdint>
