@@ -13,7 +13,6 @@ namespace tidepool {
 namespace {
 
 constexpr uint64_t kUnits = 32;  // of a slab: the width of its map of free ones
-constexpr size_t kSlabLooks = 16;
 constexpr uint32_t kNoSlot = 0xffffffffu;
 
 struct SizeClass {
@@ -48,20 +47,27 @@ struct Span {
 struct Slab {
   AddressRange* range = nullptr;
   ChunkId chunk = kNoChunk;
-  uint32_t free_units = 0;       // a bit for each
-  uint32_t open_slot = kNoSlot;  // among the slabs with free units
+  uint32_t free_units = 0;   // a bit for each
+  uint32_t longest_run = 0;  // of free units
+  uint32_t slot = kNoSlot;   // among the slabs with such a run
   std::array<std::unique_ptr<Span>, kUnits> spans;
   std::array<uint8_t, kUnits> span_of = {};  // by unit: the first unit of its span
 };
 
-// The lowest run of `count` set bits, or -1.
-int FindRun(uint32_t bits, uint32_t count) {
-  for (uint32_t have = 1; have < count && bits != 0;) {
+// Where the lowest run of `count` set bits starts; there must be one.
+uint32_t FindRun(uint32_t bits, uint32_t count) {
+  for (uint32_t have = 1; have < count;) {
     const uint32_t step = std::min(have, count - have);
     bits &= bits >> step;
     have += step;
   }
-  return bits == 0 ? -1 : std::countr_zero(bits);
+  return static_cast<uint32_t>(std::countr_zero(bits));
+}
+
+uint32_t LongestRun(uint32_t bits) {
+  uint32_t length = 0;
+  for (; bits != 0; bits &= bits >> 1) ++length;
+  return length;
 }
 
 uint32_t UnitMask(uint32_t first, uint32_t count) {
@@ -92,7 +98,7 @@ struct SlabAllocator::Impl {
   uint64_t unit_bytes = 0;
   uint32_t units = 0;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Slab>> slabs;  // by address
-  std::vector<Slab*> open;                                     // with free units
+  std::array<std::vector<Slab*>, kUnits + 1> by_run;           // by longest run of free units
   std::vector<std::vector<Span*>> with_room;                   // by size class
   uint64_t allocated = 0;
 
@@ -157,8 +163,9 @@ struct SlabAllocator::Impl {
     slab->range = *range;
     slab->chunk = chunk;
     slab->free_units = UnitMask(0, units);
+    slab->longest_run = units;
     Slab* result = slab.get();
-    PushTo(&open, result, &Slab::open_slot);
+    PushTo(&by_run[units], result, &Slab::slot);
     slabs.emplace((*range)->address, std::move(slab));
     return result;
   }
@@ -166,27 +173,33 @@ struct SlabAllocator::Impl {
   void GiveBack(Slab* slab) {
     pool->GiveBack(std::span<const ChunkId>(&slab->chunk, 1));
     pool->RetireRange(slab->range);
-    RemoveFrom(&open, slab, &Slab::open_slot);
+    RemoveFrom(&by_run[slab->longest_run], slab, &Slab::slot);
     slabs.erase(slab->range->address);
+  }
+
+  void SetFreeUnits(Slab* slab, uint32_t bits) {
+    slab->free_units = bits;
+    const uint32_t run = LongestRun(bits);
+    if (run == slab->longest_run) return;
+    RemoveFrom(&by_run[slab->longest_run], slab, &Slab::slot);
+    slab->longest_run = run;
+    PushTo(&by_run[run], slab, &Slab::slot);
   }
 
   absl::StatusOr<Span*> NewSpan(SizeClass size_class) {
     const uint32_t count = UnitsFor(size_class.block_bytes);
-    Slab* slab = nullptr;
-    int first = -1;
-    for (size_t i = 0; i < std::min(kSlabLooks, open.size()) && first < 0; ++i) {
-      slab = open[open.size() - 1 - i];
-      first = FindRun(slab->free_units, count);
+    // Best fit: the slab with the shortest sufficient run, so that long runs stay whole.
+    uint32_t run = count;
+    while (run <= units && by_run[run].empty()) ++run;
+    if (run > units) {
+      if (absl::StatusOr<Slab*> made = NewSlab(); !made.ok()) return made.status();
+      run = units;
     }
-    if (first < 0) {
-      absl::StatusOr<Slab*> made = NewSlab();
-      if (!made.ok()) return made.status();
-      slab = *made;
-      first = 0;
-    }
+    Slab* slab = by_run[run].back();
+    const uint32_t first = FindRun(slab->free_units, count);
     auto span = std::make_unique<Span>();
     span->slab = slab;
-    span->first_unit = static_cast<uint32_t>(first);
+    span->first_unit = first;
     span->units = count;
     span->address = slab->range->address + span->first_unit * unit_bytes;
     span->size_class = size_class;
@@ -194,11 +207,10 @@ struct SlabAllocator::Impl {
     span->requested.assign(blocks, 0);
     span->free_blocks.reserve(blocks);
     for (uint32_t i = blocks; i-- > 0;) span->free_blocks.push_back(i);
-    slab->free_units &= ~UnitMask(span->first_unit, count);
+    SetFreeUnits(slab, slab->free_units & ~UnitMask(first, count));
     for (uint32_t i = 0; i < count; ++i) {
       slab->span_of[span->first_unit + i] = static_cast<uint8_t>(first);
     }
-    if (slab->free_units == 0) RemoveFrom(&open, slab, &Slab::open_slot);
     Span* result = span.get();
     slab->spans[span->first_unit] = std::move(span);
     PushTo(&with_room[size_class.index], result, &Span::room_slot);
@@ -208,8 +220,7 @@ struct SlabAllocator::Impl {
   void Release(Span* span) {
     Slab* slab = span->slab;
     RemoveFrom(&with_room[span->size_class.index], span, &Span::room_slot);
-    slab->free_units |= UnitMask(span->first_unit, span->units);
-    if (slab->open_slot == kNoSlot) PushTo(&open, slab, &Slab::open_slot);
+    SetFreeUnits(slab, slab->free_units | UnitMask(span->first_unit, span->units));
     slab->spans[span->first_unit] = nullptr;
     if (slab->free_units == UnitMask(0, units)) GiveBack(slab);
   }

@@ -4,7 +4,8 @@
 // many sizes share one chunk. Blocks are 512-byte aligned and never overlap; an address is reused
 // only after Free, the one freed last first.
 //
-// All calls are O(1) but for a new span, which looks at a few slabs. Not thread-safe.
+// All calls are O(1); a new span goes where the shortest run of free units holds it. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
