@@ -1,0 +1,23 @@
+// The TIDEPOOL_* variables.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/intercept/size.h"
+
+namespace tidepool {
+
+struct Environment {
+  std::optional<Budget> budget;  // none: Tidepool passes everything through
+  double high_watermark = 1.0, low_watermark = 1.0;
+  bool strict = false;
+  std::string policy = "dtr-eq";
+  std::string report, timeline;
+  bool debug = false;
+  std::string error;  // what is wrong, naming variable, value and accepted form; empty if nothing
+};
+
+Environment ReadEnvironment();
+
+}  // namespace tidepool

@@ -1,0 +1,200 @@
+#include "runtime/intercept/registry.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "ptx/fatbin.h"
+#include "ptx/parser.h"
+
+namespace tidepool {
+namespace {
+
+// The PTX of one loaded image, analysed when the first kernel of it is asked for.
+struct Code {
+  std::string ptx;
+  std::string why_unknown;
+  bool analysed = false;
+  std::map<std::string, KernelAccess> kernels;
+  std::map<std::string, bool> written;  // variables that some kernel may write
+  std::set<std::string> known_to_host;
+
+  void Analyse() {
+    if (analysed) return;
+    analysed = true;
+    if (ptx.empty()) return;
+    absl::StatusOr<ptx::Module> module = ptx::Parse(ptx);
+    if (!module.ok()) {
+      why_unknown = std::string(module.status().message());
+      return;
+    }
+    ModuleAccess access = AnalyzeModule(*module);
+    for (KernelAccess& kernel : access.kernels) kernels[kernel.name] = std::move(kernel);
+    for (const ModuleVariableUse& use : access.variables) written[use.name] = use.written;
+    ptx.clear();
+    ptx.shrink_to_fit();
+  }
+};
+
+struct Handle {
+  std::shared_ptr<Code> code;
+  std::string name;
+  bool is_kernel = false;
+  std::shared_ptr<KernelRecord> record;
+  size_t variables_known = 0;  // of the code, when the record was made
+};
+
+}  // namespace
+
+struct Registry::Impl {
+  std::mutex mutex;
+  std::map<void*, std::shared_ptr<Code>> modules;
+  std::map<void*, Handle> kernels;
+  uint32_t device_sm = 0;
+};
+
+Registry& Registry::Get() {
+  static Registry* registry = new Registry;
+  return *registry;
+}
+
+Registry::Registry() : impl_(new Impl) {}
+
+void Registry::OnLoad(void* module, const void* image) {
+  auto code = std::make_shared<Code>();
+  absl::StatusOr<ptx::Image> read = ptx::ReadImage(image);
+  if (!read.ok()) {
+    code->why_unknown = std::string(read.status().message());
+  } else {
+    uint32_t sm = 0;
+    for (const ptx::FatbinEntry& entry : read->entries) {
+      if (entry.kind == ptx::FatbinEntry::Kind::kPtx) sm += 1;
+    }
+    // The PTX describes what runs only if the driver compiles it, or runs machine code that was
+    // made from the same source for the same architecture.
+    const ptx::Selection selection =
+        ptx::SelectForDevice(read->entries, impl_->device_sm != 0 ? impl_->device_sm : 90);
+    if (read->kind == ptx::Image::Kind::kPtxText) {
+      code->ptx = read->entries[0].ptx;
+    } else if (selection.ptx != nullptr && sm > 0) {
+      code->ptx = selection.ptx->ptx;
+    } else {
+      code->why_unknown = "no PTX for the code that runs";
+    }
+  }
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  impl_->modules[module] = std::move(code);
+}
+
+void Registry::OnLoadFile(void* module, const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  text.push_back('\0');
+  if (file) OnLoad(module, text.data());
+}
+
+void Registry::OnAlias(void* made, void* of) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->modules.find(of);
+  if (it == impl_->modules.end()) return;
+  std::shared_ptr<Code> code = it->second;
+  impl_->modules[made] = std::move(code);
+}
+
+void Registry::OnUnload(void* module) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->modules.find(module);
+  if (it == impl_->modules.end()) return;
+  // Handles of its kernels may come again for other code.
+  const std::shared_ptr<Code> code = it->second;
+  std::erase_if(impl_->kernels, [&](const auto& entry) { return entry.second.code == code; });
+  impl_->modules.erase(it);
+}
+
+void Registry::OnKernel(void* kernel, void* module, const char* name, bool is_kernel) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->modules.find(module);
+  Handle& handle = impl_->kernels[kernel];
+  std::shared_ptr<Code> code = it == impl_->modules.end() ? nullptr : it->second;
+  if (handle.code == code && handle.name == name) return;
+  handle = Handle();
+  handle.code = std::move(code);
+  handle.name = name;
+  handle.is_kernel = is_kernel;
+}
+
+void Registry::OnKernelAlias(void* function, void* kernel) {
+  if (function == kernel) return;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->kernels.find(kernel);
+  if (it == impl_->kernels.end()) return;
+  Handle copy = it->second;
+  copy.is_kernel = false;
+  copy.record = nullptr;
+  Handle& handle = impl_->kernels[function];
+  if (handle.code != copy.code || handle.name != copy.name) handle = std::move(copy);
+}
+
+void Registry::OnVariable(void* module, const char* name) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->modules.find(module);
+  if (it != impl_->modules.end() && it->second != nullptr) it->second->known_to_host.insert(name);
+}
+
+std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunction function) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  Handle& handle = impl_->kernels[function];
+  const size_t variables = handle.code != nullptr ? handle.code->known_to_host.size() : 0;
+  if (handle.record != nullptr && handle.variables_known == variables) return handle.record;
+  auto record = std::make_shared<KernelRecord>();
+  handle.variables_known = variables;
+  record->name = handle.name.empty() ? "a kernel" : handle.name;
+  // The layout: INVALID_VALUE ends the list, any other failure means that it is not known.
+  for (size_t i = 0;; ++i) {
+    size_t offset = 0, bytes = 0;
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+    if (handle.is_kernel && api.KernelGetParamInfo != nullptr) {
+      result = api.KernelGetParamInfo(reinterpret_cast<CUkernel>(function), i, &offset, &bytes);
+    } else if (api.FuncGetParamInfo != nullptr) {
+      result = api.FuncGetParamInfo(function, i, &offset, &bytes);
+    }
+    if (result == CUDA_SUCCESS) {
+      record->params.push_back({offset, bytes});
+      record->param_bytes = std::max<uint64_t>(record->param_bytes, offset + bytes);
+      continue;
+    }
+    record->has_layout = result == CUDA_ERROR_INVALID_VALUE;
+    break;
+  }
+  if (handle.code == nullptr) {
+    record->no_replay = "its code was not seen";
+  } else {
+    handle.code->Analyse();
+    auto it = handle.code->kernels.find(handle.name);
+    if (it == handle.code->kernels.end()) {
+      record->no_replay =
+          handle.code->why_unknown.empty() ? "no PTX of this kernel" : handle.code->why_unknown;
+    } else {
+      record->access = it->second;
+      record->known = !record->access.opaque;
+      record->no_replay = record->access.NotReplayableReason();
+      // A variable is constant if no kernel of the module writes it and the host cannot.
+      for (const VariableAccess& variable : record->access.variables) {
+        if (!record->no_replay.empty()) break;
+        if (handle.code->known_to_host.contains(variable.name)) {
+          record->no_replay =
+              "reads module variable " + variable.name + ", which the host can change";
+        } else if (handle.code->written[variable.name]) {
+          record->no_replay = "reads module variable " + variable.name + ", which a kernel writes";
+        }
+      }
+    }
+  }
+  handle.record = record;
+  return record;
+}
+
+}  // namespace tidepool
