@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-
-#include "absl/container/inlined_vector.h"
+#include <vector>
 
 namespace tidepool {
 
@@ -42,7 +41,7 @@ class Bases {
   auto end() const { return set_.end(); }
 
  private:
-  absl::InlinedVector<uint32_t, 6> set_;
+  std::vector<uint32_t> set_;
 };
 
 }  // namespace tidepool

@@ -69,24 +69,24 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   return 0;
 }
 
-void* FromLibc(const char* name) {
+}  // namespace
+
+void* LibcSymbol(const char* name) {
   static const char here = 0;
   Search search{name, nullptr, &here};
   dl_iterate_phdr(Visit, &search);
   return search.found;
 }
 
-}  // namespace
-
 void* RealDlsym(void* handle, const char* name) {
   using Function = void* (*)(void*, const char*);
-  static const auto real = reinterpret_cast<Function>(FromLibc("dlsym"));
+  static const auto real = reinterpret_cast<Function>(LibcSymbol("dlsym"));
   return real != nullptr ? real(handle, name) : nullptr;
 }
 
 void* RealDlvsym(void* handle, const char* name, const char* version) {
   using Function = void* (*)(void*, const char*, const char*);
-  static const auto real = reinterpret_cast<Function>(FromLibc("dlvsym"));
+  static const auto real = reinterpret_cast<Function>(LibcSymbol("dlvsym"));
   return real != nullptr ? real(handle, name, version) : nullptr;
 }
 

@@ -7,6 +7,7 @@
 namespace tidepool {
 
 // libc's own, by walking the loaded objects' symbol tables.
+void* LibcSymbol(const char* name);
 void* RealDlsym(void* handle, const char* name);
 void* RealDlvsym(void* handle, const char* name, const char* version);
 

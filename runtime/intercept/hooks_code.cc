@@ -1,0 +1,125 @@
+// Hooks of initialisation, modules, kernels, launches, streams, contexts, graphs.
+#include <mutex>
+
+#include "runtime/intercept/hook.h"
+
+using namespace tidepool;
+
+TIDEPOOL_HOOK(cuInit, (unsigned int flags), if (!OnFirstCall()) return CUDA_ERROR_INVALID_VALUE;
+              return real(flags);)
+
+// --- Code ---
+#define TIDEPOOL_LOADED(call, handle, image)                                        \
+  CUresult result = call;                                                           \
+  if (result == CUDA_SUCCESS && (handle) != nullptr) Registry::Get().OnLoad(*(handle), image); \
+  return result;
+TIDEPOOL_HOOK(cuModuleLoadData, (CUmodule * m, const void* image), TIDEPOOL_LOADED(real(m, image), m, image))
+TIDEPOOL_HOOK(cuModuleLoadDataEx, (CUmodule * m, const void* image, unsigned int n, CUjit_option* o, void** v),
+              TIDEPOOL_LOADED(real(m, image, n, o, v), m, image))
+TIDEPOOL_HOOK(cuModuleLoadFatBinary, (CUmodule * m, const void* image),
+              TIDEPOOL_LOADED(real(m, image), m, image))
+TIDEPOOL_HOOK(cuModuleLoad, (CUmodule * m, const char* path), CUresult result = real(m, path);
+              if (result == CUDA_SUCCESS) Registry::Get().OnLoadFile(*m, path); return result;)
+TIDEPOOL_HOOK(cuLibraryLoadData,
+              (CUlibrary * l, const void* image, CUjit_option* o, void** v, unsigned int n,
+               CUlibraryOption* lo, void** lv, unsigned int ln),
+              TIDEPOOL_LOADED(real(l, image, o, v, n, lo, lv, ln), l, image))
+TIDEPOOL_HOOK(cuLibraryLoadFromFile,
+              (CUlibrary * l, const char* path, CUjit_option* o, void** v, unsigned int n,
+               CUlibraryOption* lo, void** lv, unsigned int ln),
+              CUresult result = real(l, path, o, v, n, lo, lv, ln);
+              if (result == CUDA_SUCCESS) Registry::Get().OnLoadFile(*l, path); return result;)
+TIDEPOOL_HOOK(cuModuleUnload, (CUmodule m), CUresult result = real(m);
+              if (result == CUDA_SUCCESS) Registry::Get().OnUnload(m); return result;)
+TIDEPOOL_HOOK(cuLibraryUnload, (CUlibrary l), CUresult result = real(l);
+              if (result == CUDA_SUCCESS) Registry::Get().OnUnload(l); return result;)
+TIDEPOOL_HOOK(cuLibraryGetModule, (CUmodule * m, CUlibrary l), CUresult result = real(m, l);
+              if (result == CUDA_SUCCESS) Registry::Get().OnAlias(*m, l); return result;)
+TIDEPOOL_HOOK(cuModuleGetFunction, (CUfunction * f, CUmodule m, const char* name),
+              CUresult result = real(f, m, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*f, m, name, false); return result;)
+TIDEPOOL_HOOK(cuLibraryGetKernel, (CUkernel * k, CUlibrary l, const char* name),
+              CUresult result = real(k, l, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*k, l, name, true); return result;)
+TIDEPOOL_HOOK(cuKernelGetFunction, (CUfunction * f, CUkernel k), CUresult result = real(f, k);
+              if (result == CUDA_SUCCESS) Registry::Get().OnKernelAlias(*f, k); return result;)
+TIDEPOOL_HOOK(cuModuleGetGlobal_v2, (CUdeviceptr * p, size_t* n, CUmodule m, const char* name),
+              CUresult result = real(p, n, m, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(m, name); return result;)
+TIDEPOOL_HOOK(cuLibraryGetGlobal, (CUdeviceptr * p, size_t* n, CUlibrary l, const char* name),
+              CUresult result = real(p, n, l, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
+TIDEPOOL_HOOK(cuLibraryGetManaged, (CUdeviceptr * p, size_t* n, CUlibrary l, const char* name),
+              CUresult result = real(p, n, l, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
+
+// --- Launches ---
+#define TIDEPOOL_LAUNCH_PARAMS                                                                       \
+  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, \
+   unsigned int bz, unsigned int shared, CUstream s, void** params, void** extra)
+TIDEPOOL_HOOKS(cuLaunchKernel, _ptsz, TIDEPOOL_LAUNCH_PARAMS, Engine* engine = ActiveEngine();
+               auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params, extra); };
+               if (engine == nullptr) return issue(); LaunchCall call;
+               call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
+               call.params = params; call.extra = extra; call.per_thread = kPerThread;
+               return RunLaunch(engine, GetDriverApi(), call, issue);)
+TIDEPOOL_HOOKS(cuLaunchKernelEx, _ptsz,
+               (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
+               Engine* engine = ActiveEngine(); auto issue = [&] { return real(c, f, params, extra); };
+               if (engine == nullptr || c == nullptr) return issue(); LaunchCall call; call.config = *c;
+               call.function = f; call.params = params; call.extra = extra; call.per_thread = kPerThread;
+               return RunLaunch(engine, GetDriverApi(), call, issue);)
+#define TIDEPOOL_COOPERATIVE_PARAMS                                                                  \
+  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, \
+   unsigned int bz, unsigned int shared, CUstream s, void** params)
+TIDEPOOL_HOOKS(cuLaunchCooperativeKernel, _ptsz, TIDEPOOL_COOPERATIVE_PARAMS,
+               Engine* engine = ActiveEngine();
+               auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params); };
+               if (engine == nullptr) return issue(); LaunchCall call;
+               call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
+               call.params = params; call.per_thread = kPerThread; call.cooperative = true;
+               return RunLaunch(engine, GetDriverApi(), call, issue);)
+
+// --- Streams, contexts ---
+TIDEPOOL_HOOK(cuStreamDestroy_v2, (CUstream s), if (Engine* engine = ActiveEngine()) engine->OnStreamDestroy(s);
+              return real(s);)
+TIDEPOOL_HOOK(cuCtxDestroy_v2, (CUcontext c), CUresult result = real(c);
+              if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(c); return result;)
+TIDEPOOL_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice d), CUresult result = real(d);
+              if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(nullptr);
+              return result;)
+
+// --- Lookup ---
+namespace {
+
+// The driver's answer, replaced by our hook of the same exported symbol where there is one.
+void Substitute(const char* name, void** function, int version, cuuint64_t flags) {
+  if (function == nullptr || *function == nullptr) return;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const char* symbol = SymbolFor(name, version, per_thread);
+  if (symbol == nullptr) return;
+  if (void* hook = HookOf(symbol)) *function = hook;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress_v2(
+    const char* name, void** function, int version, cuuint64_t flags,
+    CUdriverProcAddressQueryResult* status) {
+  using F = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  static const auto real = Real<F>("cuGetProcAddress_v2");
+  if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
+  CUresult result = real(name, function, version, flags, status);
+  if (result == CUDA_SUCCESS && name != nullptr) Substitute(name, function, version, flags);
+  return result;
+}
+#undef cuGetProcAddress
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(
+    const char* name, void** function, int version, cuuint64_t flags) {
+  using F = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
+  static const auto real = Real<F>("cuGetProcAddress");
+  if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
+  CUresult result = real(name, function, version, flags);
+  if (result == CUDA_SUCCESS && name != nullptr) Substitute(name, function, version, flags);
+  return result;
+}
