@@ -51,6 +51,8 @@ enum Tag : uint32_t {
   kTagCount,
 };
 
+struct RebuildStrategy;  // rebuild.cc
+
 class Engine::Impl final : public LineageObserver {
  public:
   Impl(const DriverApi& api, VmmDevice device, const EngineOptions& options,
@@ -102,6 +104,8 @@ class Engine::Impl final : public LineageObserver {
   // --- rebuild.cc ---
   // Makes all of `wanted` resident and locks each once. On error nothing stays locked.
   absl::Status EnsureResident(const std::vector<Value*>& wanted, uint32_t stream);
+  absl::Status TryResident(const std::vector<Value*>& wanted, uint32_t stream,
+                           const RebuildStrategy& strategy);
   absl::Status Replay(Op* op, uint32_t stream);
   // Copies a resident value into chunks of its own, with `stream`; the copy's chunks go to `*out`.
   absl::Status Duplicate(Value* value, uint32_t stream, std::vector<ChunkId>* out);

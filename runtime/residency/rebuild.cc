@@ -30,15 +30,64 @@ void AddUnique(std::vector<Value*>* list, Value* value) {
 
 }  // namespace
 
+// Ways of rebuilding, tried one after another until one fits. What is resident and needed is best
+// locked at once, lest making room for the rest drops it; but the locks of a deep recursion can
+// fill the budget (the known cause of DTR's early end), so later tries lock later, and take the
+// deepest inputs, which need the most room, while nothing else is held.
+struct RebuildStrategy {
+  bool lock_wanted_early;  // what the caller wants
+  bool lock_inputs_early;  // inputs of replayed ops
+  bool deepest_first;      // instead of oldest first, which never rebuilds anything twice
+};
+
+namespace {
+
+constexpr RebuildStrategy kStrategies[] = {
+    {true, true, false}, {true, false, false}, {true, false, true}, {false, false, true}};
+
+}  // namespace
+
 absl::Status Engine::Impl::EnsureResident(const std::vector<Value*>& wanted, uint32_t stream) {
+  absl::Status status = absl::OkStatus();
+  for (const RebuildStrategy& strategy : kStrategies) {
+    status = TryResident(wanted, stream, strategy);
+    if (!absl::IsResourceExhausted(status)) break;
+  }
+  // What is left of the by-products goes now: the program cannot reach it, and the next allocation
+  // can use the memory without an eviction.
+  std::vector<Value*> rest;
+  rest.swap(temporaries_);
+  for (Value* value : rest) {
+    if (value->locks > 0 || !value->resident || value->recipe == nullptr) continue;
+    absl::Status dropped = Drop(value);
+    if (!dropped.ok() && status.ok()) status = dropped;
+  }
+  return status;
+}
+
+absl::Status Engine::Impl::TryResident(const std::vector<Value*>& wanted, uint32_t stream,
+                                       const RebuildStrategy& strategy) {
   std::vector<Frame> stack(1);
   for (Value* value : wanted) AddUnique(&stack[0].inputs, value);
+  // A strategy that rebuilds the same again and again is given up: no more replays than this.
+  uint64_t replays_left = 4 * lineage_->op_count() + 64;
+  auto before = [&](const Value* a, const Value* b) {
+    return strategy.deepest_first ? a->depth > b->depth : a->id < b->id;
+  };
+  auto lock_resident = [&](Frame& frame) {
+    for (Value* value : frame.inputs) {
+      if (!value->resident || frame.Holds(value)) continue;
+      Lock(value);
+      frame.held.push_back(value);
+    }
+  };
+  if (strategy.lock_wanted_early) lock_resident(stack[0]);
   absl::Status status = absl::OkStatus();
   for (;;) {
     Frame& frame = stack.back();
     Value* missing = nullptr;
     for (Value* value : frame.inputs) {
-      if (!value->resident && (missing == nullptr || value->id < missing->id)) missing = value;
+      if (!value->resident && (missing == nullptr || before(value, missing))) missing = value;
     }
     if (missing != nullptr) {
       if (missing->recipe == nullptr) {
@@ -51,16 +100,17 @@ absl::Status Engine::Impl::EnsureResident(const std::vector<Value*>& wanted, uin
       for (const OpUse& use : next.op->uses) {
         if (use.in != nullptr) AddUnique(&next.inputs, use.in);
       }
+      if (strategy.lock_inputs_early) lock_resident(next);
       stack.push_back(std::move(next));
       continue;
     }
-    for (Value* value : frame.inputs) {
-      if (frame.Holds(value)) continue;
-      Lock(value);
-      frame.held.push_back(value);
-    }
-    if (frame.op == nullptr) break;  // all there, and locked for the caller
+    lock_resident(frame);
+    if (frame.op == nullptr) return absl::OkStatus();  // all there, and locked for the caller
 
+    if (replays_left-- == 0) {
+      status = absl::ResourceExhaustedError("rebuilding goes round in circles");
+      break;
+    }
     status = Replay(frame.op, stream);
     if (!status.ok()) break;
     Frame done = std::move(stack.back());
@@ -71,19 +121,8 @@ absl::Status Engine::Impl::EnsureResident(const std::vector<Value*>& wanted, uin
     for (Value* value : done.held) Unlock(value);
     ++stats_.rebuilds;
   }
-  if (!status.ok()) {
-    for (Frame& frame : stack) {
-      for (Value* value : frame.held) Unlock(value);
-    }
-  }
-  // What is left of the by-products goes now: the program cannot reach it, and the next allocation
-  // can use the memory without an eviction.
-  std::vector<Value*> rest;
-  rest.swap(temporaries_);
-  for (Value* value : rest) {
-    if (value->locks > 0 || !value->resident || value->recipe == nullptr) continue;
-    absl::Status dropped = Drop(value);
-    if (!dropped.ok() && status.ok()) status = dropped;
+  for (Frame& frame : stack) {
+    for (Value* value : frame.held) Unlock(value);
   }
   return status;
 }
