@@ -39,7 +39,7 @@ void SlabHotPair(benchmark::State& state) {
   Fixture f;
   uint64_t block = *f.slab.Allocate(4096);
   const uint64_t keeps_the_slab = *f.slab.Allocate(4096);
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     f.slab.Free(block);
     block = *f.slab.Allocate(4096);
   }
@@ -57,7 +57,7 @@ void SlabRandomPair(benchmark::State& state) {
   std::vector<uint64_t> blocks;
   size_t next = 0;
   for (uint64_t i = 0; i < live; ++i) blocks.push_back(*f.slab.Allocate(sizes[next++ & 0xffff]));
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     uint64_t& block = blocks[random() % live];
     f.slab.Free(block);
     block = *f.slab.Allocate(sizes[next++ & 0xffff]);
@@ -76,7 +76,7 @@ void TakeWhatIsThere(benchmark::State& state) {
   f.pool.Take(*range, 0, std::span(chunks)).IgnoreError();
   f.pool.Bind(range, 0, chunks, nullptr).IgnoreError();
   const uint64_t calls = f.pool.calls().total();
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     f.pool.GiveBack(chunks);
     f.pool.Take(*range, 0, std::span(chunks)).IgnoreError();
     if (!f.pool.IsBound(*range, 0, chunks)) state.SkipWithError("not where it was");
@@ -94,7 +94,7 @@ void Rebind(benchmark::State& state) {
   std::vector<std::vector<ChunkId>> chunks(2, std::vector<ChunkId>(pages));
   for (auto& each : chunks) f.pool.Take(*range, 0, std::span(each)).IgnoreError();
   size_t turn = 0;
-  for (auto _ : state) f.pool.Bind(range, 0, chunks[++turn % 2], nullptr).IgnoreError();
+  while (state.KeepRunning()) f.pool.Bind(range, 0, chunks[++turn % 2], nullptr).IgnoreError();
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(pages));
 }
 BENCHMARK(Rebind)->Arg(1)->Arg(16)->Arg(256);
@@ -112,7 +112,7 @@ void Lookup(benchmark::State& state, bool inside) {
     word = inside ? range->address + random() % kPage : random() >> 20;
   }
   size_t next = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const uint64_t word = words[next++ & 0x3fff];
     benchmark::DoNotOptimize(f.pool.InPool(word) ? f.pool.FindRange(word) : nullptr);
   }
@@ -128,10 +128,11 @@ void RebindsPerStep(benchmark::State& state) {
   constexpr int kGradients = 3;
   uint64_t takes = 0;
   uint64_t rebinds = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     FreeDevice device;
     ChunkPool pool(&device, static_cast<uint64_t>(state.range(0)) * 4 * kPage);
     std::vector<AddressRange*> ranges;
+    ranges.reserve(kLayers + kGradients);
     for (int i = 0; i < kLayers + kGradients; ++i) ranges.push_back(*pool.AcquireRange(4 * kPage));
     std::vector<std::vector<ChunkId>> held(ranges.size());
     const auto free = [&](int i) {

@@ -38,7 +38,7 @@ void Decisions(benchmark::State& state, std::string_view name) {
     dropped.push_back(victim);
   };
   for (uint64_t i = 0; i < values / 10; ++i) drop();
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     now += 10000;
     drop();
     policy->OnRebuild(dropped.front(), now);
@@ -53,7 +53,7 @@ void Bookkeeping(benchmark::State& state) {
   const auto values = static_cast<uint64_t>(state.range(0));
   std::unique_ptr<Policy> policy = Filled("dtr-eq", values, &now);
   ValueId next = values;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     now += 10000;
     policy->Add(next, 2 << 20, 10000, now);
     policy->Link(next - 1, next);

@@ -25,7 +25,7 @@ TEST_P(RandomGraphs, ChoosesWithinTheBoundOfTheLeastScore) {
   const Shape shape = GetParam();
   uint64_t choices = 0;
   uint64_t exact = 0;
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     auto made = MakePolicy(shape.policy, seed);
     ASSERT_TRUE(made.ok());
@@ -108,7 +108,7 @@ TEST_P(RandomGraphs, ChoosesWithinTheBoundOfTheLeastScore) {
       ASSERT_EQ(policy.candidates(), reference.Candidates());
     }
   }
-  EXPECT_GT(choices, 3000u);
+  EXPECT_GT(choices, 2000u);
   // The bound is the worst case; mostly the very best is found.
   EXPECT_GT(exact * 10, choices * 7) << exact << " of " << choices;
 }
