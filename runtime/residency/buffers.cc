@@ -85,6 +85,7 @@ void Engine::Impl::Reset() {
     buffers_.clear();
     chunk_uses_.clear();
     address_uses_.clear();
+    range_uses_.clear();
     zombies_.clear();
     temporaries_.clear();
     pinned_chunks_ = 0;
@@ -142,7 +143,7 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
     buffer = lineage_->NewBuffer(*address, bytes, nullptr);
     buffer->tag = kTagSmall;
   } else {
-    const uint64_t chunks = (bytes + pool_->chunk_bytes() - 1) / pool_->chunk_bytes();
+    const uint64_t chunks = bytes / pool_->chunk_bytes() + (bytes % pool_->chunk_bytes() != 0);
     const uint64_t slab_chunks = slab_->slab_bytes() / pool_->chunk_bytes();
     if (chunks + pinned_chunks_ + slab_chunks > pool_->budget_chunks()) {
       ++stats_.out_of_memory;
@@ -182,9 +183,12 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
 
 UseSet Engine::Impl::FormerUses(uint64_t address, bool small) {
   UseSet uses;
-  if (auto it = address_uses_.find(address); it != address_uses_.end()) {
-    uses = *it->second;
-    address_uses_.erase(it);
+  for (auto* table : {&address_uses_, &range_uses_}) {
+    if (small && table == &range_uses_) continue;  // the slab keeps its range's mapping
+    auto it = table->find(address);
+    if (it == table->end()) continue;
+    uses.Merge(*it->second);
+    table->erase(it);
   }
   if (small) {
     // The slab may have taken its chunk from a value whose last ops are still running.
@@ -341,6 +345,18 @@ void Engine::Impl::OnRoot(Value* value) {
 
 void Engine::Impl::OnBufferDead(Buffer* buffer) {
   if (!buffer->uses->empty()) address_uses_[buffer->address] = buffer->uses;
+  if (buffer->small() && !buffer->uses->empty()) {
+    // If its slab goes with it, the next owners of the chunk and of the range come behind its ops.
+    const AddressRange* range = pool_->FindRange(buffer->address);
+    const ChunkId chunk = range->pages[(buffer->address - range->address) / pool_->chunk_bytes()];
+    if (chunk_uses_.size() <= chunk) chunk_uses_.resize(chunk + 1);
+    auto merged = std::make_shared<UseSet>(*buffer->uses);
+    if (chunk_uses_[chunk] != nullptr) merged->Merge(*chunk_uses_[chunk]);
+    chunk_uses_[chunk] = merged;
+    std::shared_ptr<UseSet>& of_range = range_uses_[range->address];
+    if (of_range == nullptr) of_range = std::make_shared<UseSet>();
+    of_range->Merge(*buffer->uses);
+  }
   if (buffer->small()) {
     slab_->Free(buffer->address);
   } else {

@@ -169,6 +169,8 @@ class Engine::Impl final : public LineageObserver {
   // Uses of an address by its former buffers (a range's or a slab block's), which may still be
   // running when the next buffer gets it.
   absl::flat_hash_map<uint64_t, std::shared_ptr<UseSet>> address_uses_;
+  // The same of ranges that were slabs, by the range's address.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<UseSet>> range_uses_;
   // Freed roots that something dropped or droppable still depends on, by id.
   std::map<uint64_t, Value*> zombies_;
   // Values rebuilt on the way to others, that the program cannot reach: first to go, oldest first.

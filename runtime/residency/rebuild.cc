@@ -70,7 +70,7 @@ absl::Status Engine::Impl::TryResident(const std::vector<Value*>& wanted, uint32
   std::vector<Frame> stack(1);
   for (Value* value : wanted) AddUnique(&stack[0].inputs, value);
   // A strategy that rebuilds the same again and again is given up: no more replays than this.
-  uint64_t replays_left = 4 * lineage_->op_count() + 64;
+  uint64_t replays_left = 16 * lineage_->op_count() + 1024;
   auto before = [&](const Value* a, const Value* b) {
     return strategy.deepest_first ? a->depth > b->depth : a->id < b->id;
   };

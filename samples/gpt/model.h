@@ -9,10 +9,10 @@
 
 struct Config {
   std::string data = "/usr/share/common-licenses/GPL-3";
-  int steps = 4;
+  int steps = 3;
   int batch = 16;
   int sequence = 64;
-  int layers = 4;
+  int layers = 6;
   int heads = 4;
   int channels = 32;
   float rate = 1e-3f;
