@@ -136,7 +136,11 @@ SIMGPU_INLINE Shape Classify(Warp& w, const A* a, int64_t imm, uint8_t** at) {
       *at = reinterpret_cast<uint8_t*>(start);
       return Shape::kRun;
     }
-    if (same == 0) return Shape::kSame;
+    if (same == 0) {
+      // The same generic address may be each lane's own local memory.
+      const bool shared_by_lanes = kWhere == Where::kGlobal || start - window < block.window_size;
+      return shared_by_lanes ? Shape::kSame : Shape::kOdd;
+    }
     // The sign bit of one of the two distances shows an address outside.
     const uint64_t base = window - static_cast<uint64_t>(imm);
     const uint64_t last = block.window_size - kBytes;

@@ -134,6 +134,46 @@ class SharedLayout {
   uint64_t top_ = 0, common_ = 0;
 };
 
+template <typename F>
+void ForOperands(std::vector<tidepool::ptx::Operand>& operands, F f) {
+  for (tidepool::ptx::Operand& operand : operands) {
+    f(operand);
+    ForOperands(operand.elements, f);
+    ForOperands(operand.second, f);
+  }
+}
+
+// Compilers for the debugger declare a function's stack at module scope. It is the function's: each
+// of its activations has one.
+absl::Status AdoptLocals(Module* module) {
+  for (const Variable& variable : module->variables) {
+    if (variable.space != Space::kLocal) continue;
+    const Function* owner = nullptr;
+    for (Function& function : module->functions) {
+      const auto index = static_cast<uint32_t>(function.locals.size());
+      bool used = false;
+      const auto adopt = [&](tidepool::ptx::Operand& operand) {
+        if (operand.name != variable.name || operand.variable != tidepool::ptx::kNoIndex ||
+            operand.param != tidepool::ptx::kNoIndex) {
+          return;
+        }
+        operand.variable = index;
+        used = true;
+      };
+      for (tidepool::ptx::Instruction& in : function.body) ForOperands(in.operands, adopt);
+      if (!used) continue;
+      function.locals.push_back(variable);
+      if (owner != nullptr) {
+        return absl::UnimplementedError(
+            absl::StrCat("PTX line ", variable.line, ": local variable ", variable.name,
+                         " is shared by functions ", owner->name, " and ", function.name));
+      }
+      owner = &function;
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Whether anything uses an extern shared array from a device function: its place differs from
 // kernel to kernel.
 bool UsesDynamicShared(const Module& module, const Function& function) {
@@ -203,8 +243,9 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(Module module,
                                                        const VariableAllocator& allocate) {
   auto impl = std::make_unique<Impl>();
   Symbols symbols;
+  if (absl::Status status = AdoptLocals(&module); !status.ok()) return status;
   for (const Variable& variable : module.variables) {
-    if (variable.space == Space::kShared) continue;
+    if (variable.space == Space::kShared || variable.space == Space::kLocal) continue;
     absl::StatusOr<uint64_t> address = allocate(variable);
     if (!address.ok()) return address.status();
     symbols.addresses[variable.name] = *address;
