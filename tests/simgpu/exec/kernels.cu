@@ -408,4 +408,39 @@ __global__ void device_heap(int** out) {
   out[threadIdx.x] = (int*)(size_t)sum;
 }
 
+// --- For the benchmark: many instructions of one kind ---
+
+__global__ void spin_float(float* out, int rounds) {
+  float a = threadIdx.x, b = 1.0f, c = 0.5f, d = blockIdx.x;
+  for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      a = a * 0.999f + 0.1f;
+      b = b * 0.998f + a;
+      c = c * b + d;
+      d = d * 0.997f + 0.2f;
+    }
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = a + b + c + d;
+}
+
+__global__ void spin_integer(unsigned* out, int rounds) {
+  unsigned a = threadIdx.x, b = blockIdx.x;
+  for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      a = a * 1664525u + b;
+      b ^= a >> 7;
+      b += a << 3;
+    }
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = a ^ b;
+}
+
+__global__ void copy(float* out, const float* in, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    out[i] = in[i];
+  }
+}
+
 }  // extern "C"

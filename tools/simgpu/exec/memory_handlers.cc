@@ -1,8 +1,12 @@
 // Loads and stores. Global addresses are host addresses inside the window of device memory: one
-// check of the range serves a whole warp where the lanes' addresses follow each other or are the
-// same; a page without access traps. Built once for the baseline and once for AVX2.
+// check of the range serves eight lanes whose addresses follow each other or are the same; a page
+// without access traps. Built once for the baseline and once for AVX2.
 #include "tools/simgpu/exec/handlers.h"
 #include "tools/simgpu/exec/lanes.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace simgpu {
 namespace {
@@ -93,153 +97,154 @@ void StoreLanes(Warp& w, const Instr& in) {
   });
 }
 
-// How the addresses of a full warp lie.
-enum class Shape { kRun, kSame, kScattered, kOdd };
+// Eight lanes are looked at together: their addresses mostly follow each other or are the same.
+constexpr int kGroup = 8;
 
-// kRun: lane i's is i elements after lane 0's, all inside the space and aligned; *at: lane 0's
-// place. kScattered: all inside and aligned; the place of an address is *at plus it. kSame: equal,
-// not checked. kOdd: something else, to be checked lane by lane.
-template <Where kWhere, typename A, uint32_t kBytes>
-SIMGPU_INLINE Shape Classify(Warp& w, const A* a, int64_t imm, uint8_t** at) {
-  const A first = a[0];
-  A run = 0, same = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    same |= a[i] ^ first;
-    run |= a[i] ^ static_cast<A>(first + static_cast<A>(i) * kBytes);
-  }
-  const A start = first + static_cast<A>(imm);
-  const Block& block = *w.block;
-  constexpr uint32_t kWhole = kBytes * kLanes;
-  if constexpr (kWhere == Where::kShared) {
-    if (run == 0) {
-      if (start % kBytes != 0 || uint64_t{start} + kWhole > block.shared_bytes) return Shape::kOdd;
-      *at = block.shared + start;
-      return Shape::kRun;
-    }
-    if (same == 0) return Shape::kSame;
-    A most = 0, low = 0;
-    for (int i = 0; i < kLanes; ++i) {
-      const A address = a[i] + static_cast<A>(imm);
-      most = most > address ? most : address;
-      low |= address;
-    }
-    if (low % kBytes != 0 || most > block.shared_bytes || most + kBytes > block.shared_bytes) {
-      return Shape::kOdd;
-    }
-    *at = block.shared;
-    return Shape::kScattered;
+// Whether a[i] == a[0] + i * kStep for a group.
+template <typename A, uint32_t kStep>
+SIMGPU_INLINE bool Follow(const A* a) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(A) == 4) {
+    const __m256i step = _mm256_setr_epi32(0, kStep, 2 * kStep, 3 * kStep, 4 * kStep, 5 * kStep,
+                                           6 * kStep, 7 * kStep);
+    const __m256i want = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(a[0])), step);
+    const __m256i off =
+        _mm256_xor_si256(_mm256_load_si256(reinterpret_cast<const __m256i*>(a)), want);
+    return _mm256_testz_si256(off, off) != 0;
   } else {
-    const uint64_t window = block.window_base;
-    if (block.window_size < kWhole) return Shape::kOdd;
-    if (run == 0) {
-      if (start % kBytes != 0 || start - window > block.window_size - kWhole) return Shape::kOdd;
-      *at = reinterpret_cast<uint8_t*>(start);
-      return Shape::kRun;
-    }
-    if (same == 0) {
-      // The same generic address may be each lane's own local memory.
-      const bool shared_by_lanes = kWhere == Where::kGlobal || start - window < block.window_size;
-      return shared_by_lanes ? Shape::kSame : Shape::kOdd;
-    }
-    // The sign bit of one of the two distances shows an address outside.
-    const uint64_t base = window - static_cast<uint64_t>(imm);
-    const uint64_t last = block.window_size - kBytes;
-    uint64_t outside = 0, low = 0;
-    for (int i = 0; i < kLanes; ++i) {
-      const uint64_t distance = a[i] - base;
-      outside |= distance | (last - distance);
-      low |= a[i] + static_cast<uint64_t>(imm);
-    }
-    if (low % kBytes != 0 || (outside >> 63) != 0) return Shape::kOdd;
-    *at = nullptr;
-    return Shape::kScattered;
+    const __m256i first = _mm256_set1_epi64x(static_cast<long long>(a[0]));
+    const __m256i step = _mm256_setr_epi64x(0, kStep, 2 * kStep, 3 * kStep);
+    const __m256i later = _mm256_setr_epi64x(4 * kStep, 5 * kStep, 6 * kStep, 7 * kStep);
+    const auto* at = reinterpret_cast<const __m256i*>(a);
+    const __m256i low = _mm256_xor_si256(_mm256_load_si256(at), _mm256_add_epi64(first, step));
+    const __m256i high =
+        _mm256_xor_si256(_mm256_load_si256(at + 1), _mm256_add_epi64(first, later));
+    const __m256i off = _mm256_or_si256(low, high);
+    return _mm256_testz_si256(off, off) != 0;
+  }
+#else
+  A off = 0;
+  for (int i = 0; i < kGroup; ++i)
+    off |= a[i] ^ static_cast<A>(a[0] + A{kStep} * static_cast<A>(i));
+  return off == 0;
+#endif
+}
+
+// The place of `bytes` that one group reads or writes, if all of them are in the space; else null.
+template <Where kWhere>
+SIMGPU_INLINE uint8_t* RangePointer(const Block& block, uint64_t address, uint32_t bytes,
+                                    uint32_t alignment) {
+  if ((address & (alignment - 1)) != 0) return nullptr;
+  if constexpr (kWhere == Where::kShared) {
+    return address + bytes <= block.shared_bytes ? block.shared + address : nullptr;
+  } else {
+    return address - block.window_base <= block.window_size - bytes
+               ? reinterpret_cast<uint8_t*>(address)
+               : nullptr;
   }
 }
 
-// All lanes, kCount elements each.
-template <Where kWhere, typename A, typename M, uint32_t kCount>
-void LoadFull(Warp& w, const Instr& in) {
+// Global, generic and shared loads: kCount elements a lane. aux and list as in LoadLanes.
+template <bool kMasked, Where kWhere, typename A, typename M, uint32_t kCount>
+void Load(Warp& w, const Instr& in) {
   MayFault(w, in);
-  const A* a = Lane<A>(w, in.a);
-  const Ref* list = w.lists + in.target;
-  uint8_t* at = nullptr;
   constexpr uint32_t kBytes = sizeof(M) * kCount;
-  switch (Classify<kWhere, A, kBytes>(w, a, in.imm, &at)) {
-    case Shape::kRun:
-      for (uint32_t k = 0; k < kCount; ++k) {
-        if (kCount > 1 && list[k] == kNoRef) continue;
-        Held<M>* d = Lane<Held<M>>(w, list[k]);
-        SIMGPU_LANE_LOOP
-        for (int i = 0; i < kLanes; ++i) {
-          d[i] = static_cast<Held<M>>(Read<M>(at + (i * kCount + k) * sizeof(M)));
+  const A* addresses = Lane<A>(w, in.a);
+  const Block& block = *w.block;
+  Held<M>* d[kCount];
+  for (uint32_t k = 0; k < kCount; ++k) {
+    const Ref ref = w.lists[in.target + k];
+    d[k] = kCount > 1 && ref == kNoRef ? nullptr : Lane<Held<M>>(w, ref);
+  }
+  for (int g = 0; g < kLanes; g += kGroup) {
+    const uint32_t mask = kMasked ? w.mask >> g & 0xff : 0xff;
+    const A* a = addresses + g;
+    if (!kMasked || mask == 0xff) {
+      const A start = a[0] + static_cast<A>(in.imm);
+      if (Follow<A, kBytes>(a)) {
+        if (const uint8_t* p = RangePointer<kWhere>(block, start, kGroup * kBytes, kBytes)) {
+          if constexpr (kCount == 1 && sizeof(M) == sizeof(Held<M>)) {
+            __builtin_memcpy(d[0] + g, p, kGroup * sizeof(M));
+            continue;
+          }
+          for (uint32_t k = 0; k < kCount; ++k) {
+            if (kCount > 1 && d[k] == nullptr) continue;
+            SIMGPU_LANE_LOOP
+            for (int i = 0; i < kGroup; ++i) {
+              d[k][g + i] = static_cast<Held<M>>(Read<M>(p + (i * kCount + k) * sizeof(M)));
+            }
+          }
+          continue;
+        }
+      } else if (Follow<A, 0>(a)) {
+        // (The same generic address outside the window may be each lane's own local memory.)
+        if (const uint8_t* p = RangePointer<kWhere>(block, start, kBytes, kBytes)) {
+          for (uint32_t k = 0; k < kCount; ++k) {
+            if (kCount > 1 && d[k] == nullptr) continue;
+            const auto value = static_cast<Held<M>>(Read<M>(p + k * sizeof(M)));
+            SIMGPU_LANE_LOOP
+            for (int i = 0; i < kGroup; ++i) d[k][g + i] = value;
+          }
+          continue;
         }
       }
-      return;
-    case Shape::kSame: {
-      const A address = a[0] + static_cast<A>(in.imm);
-      const uint8_t* p = Pointer<kWhere>(w, 0, address, kBytes, false);
-      for (uint32_t k = 0; k < kCount; ++k) {
-        if (kCount > 1 && list[k] == kNoRef) continue;
-        const auto value = static_cast<Held<M>>(Read<M>(p + k * sizeof(M)));
-        Held<M>* d = Lane<Held<M>>(w, list[k]);
-        SIMGPU_LANE_LOOP
-        for (int i = 0; i < kLanes; ++i) d[i] = value;
-      }
-      return;
     }
-    case Shape::kScattered: {
-      // An element may go to the address register itself: addresses first.
-      A copy[kLanes];
-      __builtin_memcpy(copy, a, sizeof(copy));
+    const auto one = [&](int i) SIMGPU_LAMBDA {
+      const A address = a[i] + static_cast<A>(in.imm);
+      const uint8_t* p = Pointer<kWhere>(w, g + i, address, kBytes, false);
       for (uint32_t k = 0; k < kCount; ++k) {
-        if (kCount > 1 && list[k] == kNoRef) continue;
-        Held<M>* d = Lane<Held<M>>(w, list[k]);
-        for (int i = 0; i < kLanes; ++i) {
-          const A address = copy[i] + static_cast<A>(in.imm);
-          d[i] = static_cast<Held<M>>(
-              Read<M>(reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(at) + address) +
-                      k * sizeof(M)));
-        }
+        if (kCount > 1 && d[k] == nullptr) continue;
+        d[k][g + i] = static_cast<Held<M>>(Read<M>(p + k * sizeof(M)));
       }
-      return;
+    };
+    if (kMasked) {
+      ForLanes(mask, one);
+    } else {
+      for (int i = 0; i < kGroup; ++i) one(i);
     }
-    case Shape::kOdd:
-      LoadLanes<kWhere, A, M>(w, in);
-      return;
   }
 }
 
-template <Where kWhere, typename A, typename M, uint32_t kCount>
-void StoreFull(Warp& w, const Instr& in) {
+template <bool kMasked, Where kWhere, typename A, typename M, uint32_t kCount>
+void Store(Warp& w, const Instr& in) {
   MayFault(w, in);
-  const A* a = Lane<A>(w, in.a);
-  const Ref* list = w.lists + in.target;
-  uint8_t* at = nullptr;
   constexpr uint32_t kBytes = sizeof(M) * kCount;
-  switch (Classify<kWhere, A, kBytes>(w, a, in.imm, &at)) {
-    case Shape::kRun:
-      for (uint32_t k = 0; k < kCount; ++k) {
-        const Held<M>* s = Lane<Held<M>>(w, list[k]);
-        SIMGPU_LANE_LOOP
-        for (int i = 0; i < kLanes; ++i) {
-          Write<M>(at + (i * kCount + k) * sizeof(M), static_cast<M>(s[i]));
+  const A* addresses = Lane<A>(w, in.a);
+  const Block& block = *w.block;
+  const Held<M>* s[kCount];
+  for (uint32_t k = 0; k < kCount; ++k) s[k] = Lane<Held<M>>(w, w.lists[in.target + k]);
+  for (int g = 0; g < kLanes; g += kGroup) {
+    const uint32_t mask = kMasked ? w.mask >> g & 0xff : 0xff;
+    const A* a = addresses + g;
+    if ((!kMasked || mask == 0xff) && Follow<A, kBytes>(a)) {
+      const A start = a[0] + static_cast<A>(in.imm);
+      if (uint8_t* p = RangePointer<kWhere>(block, start, kGroup * kBytes, kBytes)) {
+        if constexpr (kCount == 1 && sizeof(M) == sizeof(Held<M>)) {
+          __builtin_memcpy(p, s[0] + g, kGroup * sizeof(M));
+          continue;
         }
-      }
-      return;
-    case Shape::kScattered:
-      // In the order of the lanes: the last one wins where two meet.
-      for (int i = 0; i < kLanes; ++i) {
-        const A address = a[i] + static_cast<A>(in.imm);
-        uint8_t* p = reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(at) + address);
         for (uint32_t k = 0; k < kCount; ++k) {
-          Write<M>(p + k * sizeof(M), static_cast<M>(Lane<Held<M>>(w, list[k])[i]));
+          SIMGPU_LANE_LOOP
+          for (int i = 0; i < kGroup; ++i) {
+            Write<M>(p + (i * kCount + k) * sizeof(M), static_cast<M>(s[k][g + i]));
+          }
         }
+        continue;
       }
-      return;
-    case Shape::kSame:
-    case Shape::kOdd:
-      StoreLanes<kWhere, A, M>(w, in);
-      return;
+    }
+    // In the order of the lanes: the last one wins where two meet.
+    const auto one = [&](int i) SIMGPU_LAMBDA {
+      const A address = a[i] + static_cast<A>(in.imm);
+      uint8_t* p = Pointer<kWhere>(w, g + i, address, kBytes, true);
+      for (uint32_t k = 0; k < kCount; ++k) {
+        Write<M>(p + k * sizeof(M), static_cast<M>(s[k][g + i]));
+      }
+    };
+    if (kMasked) {
+      ForLanes(mask, one);
+    } else {
+      for (int i = 0; i < kGroup; ++i) one(i);
+    }
   }
 }
 
@@ -257,9 +262,11 @@ void LoadUniform(Warp& w, const Instr& in) {
 }
 
 #define UNIFORM(M, type) sink.Put("ld.uniform", type, LoadUniform<false, M>, LoadUniform<true, M>)
-#define FAST(space, where, A, M, type, count)                                                   \
-  sink.Put("ld." space "." #count, type, LoadFull<where, A, M, count>, LoadLanes<where, A, M>); \
-  sink.Put("st." space "." #count, type, StoreFull<where, A, M, count>, StoreLanes<where, A, M>)
+#define FAST(space, where, A, M, type, count)                              \
+  sink.Put("ld." space "." #count, type, Load<false, where, A, M, count>,  \
+           Load<true, where, A, M, count>);                                \
+  sink.Put("st." space "." #count, type, Store<false, where, A, M, count>, \
+           Store<true, where, A, M, count>)
 #define SLOW(space, where, A, M, type, count)                     \
   sink.Put("ld." space "." #count, type, LoadLanes<where, A, M>); \
   sink.Put("st." space "." #count, type, StoreLanes<where, A, M>)

@@ -34,7 +34,8 @@ class WarpRunner {
   bool ForceOne();
   uint32_t StopPc();
   void RunSplit();
-  void Account(const Code& code, uint32_t from, uint32_t to, uint32_t mask);
+  void Leave(const Instr& in, uint32_t mask);
+  void Account(const Code& code, uint32_t from, uint32_t to, uint64_t lanes);
   bool Spent(bool spin);
   void Diverge(uint32_t lanes, uint32_t target);
   void Part(uint32_t lanes);
@@ -138,10 +139,9 @@ uint32_t WarpRunner::StopPc() {
   return stop;
 }
 
-void WarpRunner::Account(const Code& code, uint32_t from, uint32_t to, uint32_t mask) {
+inline void WarpRunner::Account(const Code& code, uint32_t from, uint32_t to, uint64_t lanes) {
   const Cost& a = code.before[from];
   const Cost& b = code.before[to];
-  const auto lanes = static_cast<uint64_t>(std::popcount(mask));
   ExecStats& stats = block_.stats;
   const uint64_t count = to - from;
   stats.warp_instructions += count;
@@ -291,9 +291,12 @@ void WarpRunner::RunSplit() {
   const Code& code = *Self().frame->code;
   const Instr* const instrs = code.instrs.data();
   const uint32_t active = Self().mask;
+  const auto lanes = static_cast<uint64_t>(std::popcount(active));
   uint32_t pc = Self().pc;
+  uint32_t from = pc;  // what was executed from here on is not counted yet
   for (;;) {
     if (pc >= stop) {
+      Account(code, from, pc, lanes);
       Self().pc = pc;
       return;
     }
@@ -306,7 +309,6 @@ void WarpRunner::RunSplit() {
       } else {
         for (; at != last; ++at) at->masked(w_, *at);
       }
-      Account(code, pc, end, active);
       pc = end;
       continue;
     }
@@ -315,84 +317,99 @@ void WarpRunner::RunSplit() {
     if (in.guard != kNoRef) {
       const uint32_t p = Pred(w_, in.guard);
       mask &= in.guard_negated ? ~p : p;
-    }
-    Account(code, pc, pc + 1, mask);
-    if (mask == 0) {
-      ++pc;
-      continue;
+      if (mask == 0 && in.control != Control::kGuarded) {
+        ++pc;
+        continue;
+      }
     }
     w_.current = &in;
-    Self().pc = pc;
     switch (in.control) {
-      case Control::kBranch:
-        if (quantum_ != 0 && --quantum_ == 0) {
-          Untire();
-          if (mask == active) {
-            Self().pc = in.target;
-          } else {
-            Diverge(mask, in.target);
+      case Control::kBranch: {
+        const uint32_t target = in.target;
+        const bool back = target <= pc;
+        Account(code, from, pc + 1, lanes);
+        if (mask == active && quantum_ == 0) {  // nearly always
+          if (back && Spent(code.spins[pc] != 0)) {
+            Self().pc = target;
+            return;
           }
-          return;
+          pc = from = target;
+          continue;
         }
-        if (mask != active) {
-          const bool back = in.target <= pc;
-          Diverge(mask, in.target);
-          if (back) {
-            // The taken lanes go on looping; tiredness is theirs.
-            w_.running = w_.splits.size() - 1;
-            Spent(code.spins[pc] != 0);
-          }
-          return;
+        Self().pc = pc;
+        if (mask == active) {
+          Self().pc = target;
+        } else {
+          Diverge(mask, target);
+          // Going round is the affair of the lanes that jumped.
+          if (back) w_.running = w_.splits.size() - 1;
         }
-        if (in.target <= pc && Spent(code.spins[pc] != 0)) {
-          Self().pc = in.target;
-          return;
-        }
-        pc = in.target;
-        continue;
+        if (quantum_ != 0 && --quantum_ == 0) Untire();
+        if (back) Spent(code.spins[pc] != 0);
+        return;
+      }
       case Control::kGuarded:
-        w_.mask = mask;
-        (mask == kAllLanes ? in.full : in.masked)(w_, in);
-        w_.mask = active;
-        ++pc;
+        // Counted by itself, for it costs its own lanes only; and what reads a clock has to see
+        // everything before it counted.
+        Account(code, from, pc, lanes);
+        if (mask != 0) {
+          w_.mask = mask;
+          (mask == kAllLanes ? in.full : in.masked)(w_, in);
+          w_.mask = active;
+        }
+        Account(code, pc, pc + 1, static_cast<uint64_t>(std::popcount(mask)));
+        from = ++pc;
         continue;
       case Control::kConverge:
-        if (!Converge(in, mask)) return;
-        ++pc;
-        continue;
-      case Control::kWarpBarrier:
-        Part(mask);
-        WarpBarrier(in);
-        return;
-      case Control::kBranchTable:
-        Part(mask);
-        BranchTable(in);
-        return;
-      case Control::kReturn:
-        Part(mask);
-        if (Self().frame->depth == 0) {
-          Exit(mask);
-        } else {
-          ReturnFromFunction(w_, mask);
+        Self().pc = pc;
+        if (Converge(in, mask)) {
+          ++pc;
+          continue;
         }
+        Account(code, from, pc, lanes);
         return;
-      case Control::kExit:
+      default:
+        Self().pc = pc;
+        Account(code, from, pc + 1, lanes);
         Part(mask);
-        Exit(mask);
+        Leave(in, mask);
         return;
-      case Control::kBarrier:
-        Part(mask);
-        ArriveAtBarrier(w_, in);
-        return;
-      case Control::kCall:
-        Part(mask);
-        CallFunction(w_, in, mask);
-        return;
-      case Control::kTrap:
-        ThrowFault(Fault::kTrap, 0, std::countr_zero(mask), "trap");
-      case Control::kPlain:
-        return;  // not reached: it would be part of a run
     }
+  }
+}
+
+// An instruction after which the next split is to be chosen anew.
+void WarpRunner::Leave(const Instr& in, uint32_t mask) {
+  switch (in.control) {
+    case Control::kWarpBarrier:
+      WarpBarrier(in);
+      return;
+    case Control::kBranchTable:
+      BranchTable(in);
+      return;
+    case Control::kReturn:
+      if (Self().frame->depth == 0) {
+        Exit(mask);
+      } else {
+        ReturnFromFunction(w_, mask);
+      }
+      return;
+    case Control::kExit:
+      Exit(mask);
+      return;
+    case Control::kBarrier:
+      ArriveAtBarrier(w_, in);
+      return;
+    case Control::kCall:
+      CallFunction(w_, in, mask);
+      return;
+    case Control::kTrap:
+      ThrowFault(Fault::kTrap, 0, std::countr_zero(mask), "trap");
+    case Control::kPlain:
+    case Control::kGuarded:
+    case Control::kConverge:
+    case Control::kBranch:
+      return;  // RunSplit does these itself
   }
 }
 
