@@ -244,10 +244,11 @@ bool WarpRunner::Converge(const Instr& in, uint32_t lanes) {
       waiting |= group;
       continue;
     }
-    w_.mask = group;
-    if (group == kAllLanes) {
+    // Lanes that are here but not named have no part in it.
+    w_.mask = group & named;
+    if (w_.mask == kAllLanes) {
       in.full(w_, in);
-    } else {
+    } else if (w_.mask != 0) {
       in.masked(w_, in);
     }
   }
