@@ -28,7 +28,7 @@ void Scopes::Open() {
 }
 
 bool Scopes::Declare(std::string_view name, Symbol symbol) {
-  return scopes_[current_].symbols.emplace(Key(name), symbol).second;
+  return scopes_[current_].symbols.emplace(std::string(name), symbol).second;
 }
 
 bool Scopes::DeclareRange(std::string_view prefix, uint32_t first, uint32_t count) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Symbol {
   uint32_t index = 0;
 };
 
-// Names are views into the PTX text, which must outlive this.
+// Label and range names are views into the PTX text, which must outlive this.
 class Scopes {
  public:
   Scopes() { Open(); }
@@ -57,7 +58,8 @@ class Scopes {
   struct Scope {
     uint32_t parent;
     std::vector<Range> ranges;
-    absl::flat_hash_map<absl::string_view, Symbol> symbols;
+    // Copies: variables are declared by the names in the tree, whose strings move as it grows.
+    absl::flat_hash_map<std::string, Symbol> symbols;
     absl::flat_hash_map<absl::string_view, uint32_t> labels;
   };
   std::vector<Scope> scopes_;  // never shrinks: closed blocks keep their labels

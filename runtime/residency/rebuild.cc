@@ -155,12 +155,14 @@ absl::Status Engine::Impl::Duplicate(Value* value, uint32_t stream, std::vector<
     value->inserted.Add(stream, sequence);
     buffer->uses->Add(stream, sequence);
     before.Add(stream, sequence);
+    copy.uses->Add(stream, sequence);
     if (status.ok()) {
-      // The scratch range keeps its stale mapping; whoever gets the range next has to wait for the
-      // copy before it is unmapped.
       bool waited = false;
       status = streams_->HostWait(before, &waited);
     }
+    // Whoever gets the range next comes behind everything that ran at its address, whether or not
+    // this copy had to wait for it.
+    address_uses_[copy.address] = copy.uses;
     pool_->RetireRange(*scratch);
     if (!status.ok() && !out->empty()) GiveBackChunks(out, std::make_shared<UseSet>(before));
   }
@@ -175,6 +177,7 @@ struct Saved {
   uint64_t address = 0;  // of the buffer
   uint64_t copy = 0;     // in a slab
   uint64_t bytes = 0;
+  UseSet former;  // what ran in that block before
 };
 
 // What a replay does with one use of a chunked buffer.
@@ -206,8 +209,8 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
           status = copy.status();
           break;
         }
-        saved.push_back({use.buffer->address, *copy, use.buffer->bytes});
-        before.Merge(FormerUses(*copy, true));
+        saved.push_back({use.buffer->address, *copy, use.buffer->bytes, FormerUses(*copy, true)});
+        before.Merge(saved.back().former);
       }
       before.Merge(*use.buffer->uses);
       continue;
@@ -313,6 +316,7 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     copies.Add(stream, sequence);
     absl::Status waited = HostWait(copies);
     if (status.ok()) status = waited;
+    if (!status.ok()) address_uses_[save.copy] = std::make_shared<UseSet>(save.former);
     slab_->Free(save.copy);
   }
   if (status.ok()) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace simgpu {
 class Program::Impl {
  public:
   std::vector<std::unique_ptr<Code>> codes;
-  std::unordered_map<uint64_t, Code*> by_token;
+  std::unordered_map<uint64_t, const Code*> by_token;
   std::map<std::string, std::unique_ptr<Kernel>> kernels;
   std::vector<ProgramVariable> variables;
 };

@@ -1,459 +1,472 @@
-// Runs one block: its warps in turn, each until it reaches a barrier or its end; within a warp the
-// split that is furthest behind first, so that lanes come together again where control does.
+// Runs a block: its warps in turn, each until it waits or ends; within a warp the split that is
+// furthest behind first, so that lanes come together again where control does.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
-#include "tools/simgpu/exec/code.h"
+#include "absl/strings/str_format.h"
+#include "tools/simgpu/exec/barriers.h"
+#include "tools/simgpu/exec/lanes.h"
+#include "tools/simgpu/exec/warp.h"
 
 namespace simgpu {
 namespace {
 
-// Taken backward branches after which a split that keeps others waiting lets them run, and after
-// which a warp lets the other warps run: a lane may spin for what another one does.
-constexpr uint32_t kPatience = 20000;
-// Rounds over all warps without any of them ending or reaching a barrier: nobody will come.
-constexpr uint32_t kMaxIdleRounds = 20000;
+// How often a loop that may wait for other threads goes round before the others get a turn, and a
+// loop that does not look so.
+constexpr uint32_t kSpinPatience = 16;
+constexpr uint32_t kLongPatience = 1 << 16;
+// Jumps that a split gets while those behind it rest from spinning.
+constexpr uint32_t kQuantum = 64;
 
-std::shared_ptr<Frame> NewFrame(const Code* code) {
-  auto frame = std::make_shared<Frame>();
-  frame->code = code;
-  const size_t params = static_cast<size_t>(code->param_bytes) * kLanes;
-  frame->storage.resize(code->register_bytes + params + 64);
-  auto base = reinterpret_cast<uintptr_t>(frame->storage.data());
-  frame->registers = reinterpret_cast<uint8_t*>((base + 31) & ~uintptr_t{31});
-  frame->params = frame->registers + code->register_bytes;
-  frame->constants = code->constants.data();
-  return frame;
-}
+enum class Stop : uint8_t { kDone, kBlocked, kSpinning, kLong };
 
 class WarpRunner {
  public:
-  explicit WarpRunner(Warp& warp) : w_(warp) {}
-  // Until the warp is done, waits at the barrier, or has been patient enough.
-  void Run();
+  explicit WarpRunner(Warp& warp) : w_(warp), block_(*warp.block) {}
+  Stop Run();
 
  private:
-  bool Pick();  // chooses the next split; false: none can run
+  enum class Yield : uint8_t { kNo, kSpinning, kLong };
+
+  Split& Self() { return w_.splits[w_.running]; }
   void MergeEqual();
-  void Enter(size_t split);  // makes it the running one
+  bool Pick();
+  bool ForceOne();
+  uint32_t StopPc();
+  void RunSplit();
+  void Leave(const Instr& in, uint32_t mask);
+  void Account(const Code& code, uint32_t from, uint32_t to, uint64_t lanes);
+  bool Spent(bool spin);
+  void Diverge(uint32_t lanes, uint32_t target);
+  void Part(uint32_t lanes);
+  void BranchTable(const Instr& in);
   void Exit(uint32_t lanes);
-  void Return(uint32_t lanes);
-  void Call(const Instr& in, uint32_t lanes);
-  bool Converged(const Instr& in);
-  void Branch(uint32_t taken, uint32_t target);
-  uint32_t StopPc() const;
+  bool Converge(const Instr& in, uint32_t lanes);
+  void WarpBarrier(const Instr& in);
+  void WaitForOthers();
+  void Untire();
 
   Warp& w_;
-  uint32_t patience_ = kPatience;
+  Block& block_;
+  Yield yield_ = Yield::kNo;
+  uint32_t spin_left_ = kSpinPatience;
+  uint32_t long_left_ = kLongPatience;
+  uint32_t quantum_ = 0;  // 0: not limited
 };
 
 bool Before(const Split& a, const Split& b) {
   if (a.frame->depth != b.frame->depth) return a.frame->depth > b.frame->depth;
-  return a.pc < b.pc;
+  if (a.pc != b.pc) return a.pc < b.pc;
+  return (a.mask & -a.mask) < (b.mask & -b.mask);
 }
 
 void WarpRunner::MergeEqual() {
   std::vector<Split>& splits = w_.splits;
-  for (size_t i = 0; i < splits.size(); ++i) {
+  for (size_t i = 0; i + 1 < splits.size(); ++i) {
     for (size_t k = i + 1; k < splits.size();) {
-      if (splits[i].pc == splits[k].pc && splits[i].frame == splits[k].frame &&
-          splits[i].at_barrier == splits[k].at_barrier) {
-        splits[i].mask |= splits[k].mask;
-        splits[i].blocked = false;  // look again: the others may be here now
-        splits.erase(splits.begin() + static_cast<ptrdiff_t>(k));
-      } else {
+      Split& a = splits[i];
+      Split& b = splits[k];
+      if (a.pc != b.pc || !(a.frame == b.frame) || a.state == Split::State::kBarrier ||
+          b.state == Split::State::kBarrier) {
         ++k;
+        continue;
       }
+      a.mask |= b.mask;
+      a.state = Split::State::kReady;  // look again: those waited for may be here now
+      a.tired = a.tired && b.tired;
+      splits.erase(splits.begin() + static_cast<ptrdiff_t>(k));
     }
   }
 }
 
+void WarpRunner::Untire() {
+  for (Split& split : w_.splits) split.tired = false;
+}
+
+// Chooses the next split; false: none is ready.
 bool WarpRunner::Pick() {
-  MergeEqual();
-  size_t best = w_.splits.size();
-  // First those that can go on; then those that have spun for long; then, if everybody waits for
-  // lanes that will not come, the first goes on without them.
-  for (int pass = 0; pass < 3 && best == w_.splits.size(); ++pass) {
-    for (size_t i = 0; i < w_.splits.size(); ++i) {
-      const Split& split = w_.splits[i];
-      if (split.at_barrier || (pass == 0 && split.tired) || (pass < 2 && split.blocked)) continue;
-      if (best == w_.splits.size() || Before(split, w_.splits[best])) best = i;
+  std::vector<Split>& splits = w_.splits;
+  if (splits.size() > 1) MergeEqual();
+  size_t best = splits.size();
+  bool resting = false;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    const Split& split = splits[i];
+    if (split.state != Split::State::kReady) continue;
+    if (split.tired) {
+      resting = true;
+      continue;
     }
+    if (best == splits.size() || Before(split, splits[best])) best = i;
   }
-  if (best == w_.splits.size()) return false;
-  Enter(best);
+  if (best == splits.size()) {
+    if (!resting) return false;
+    Untire();
+    return Pick();
+  }
+  quantum_ = resting ? kQuantum : 0;
+  w_.running = best;
+  Split& split = splits[best];
+  Frame& frame = *split.frame;
+  w_.mask = split.mask;
+  w_.frame = &frame;
+  w_.registers = frame.registers;
+  w_.lists = frame.code->lists.data();
   return true;
 }
 
-void WarpRunner::Enter(size_t index) {
-  w_.running = index;
-  Split& split = w_.splits[index];
-  w_.mask = split.mask;
-  w_.frame = split.frame.get();
-  w_.registers = w_.frame->registers;
-  w_.constants = w_.frame->constants;
+// Nobody is ready. If no lane waits at a barrier of the block, the lanes that wait for others will
+// wait for ever: the first ones go on with those that are there.
+bool WarpRunner::ForceOne() {
+  size_t best = w_.splits.size();
+  for (size_t i = 0; i < w_.splits.size(); ++i) {
+    if (w_.splits[i].state == Split::State::kBarrier) return false;
+    if (best == w_.splits.size() || Before(w_.splits[i], w_.splits[best])) best = i;
+  }
+  w_.splits[best].state = Split::State::kReady;
+  w_.splits[best].forced = true;
+  return true;
 }
 
-// Where the running split has to look for others: the least pc among those in the same frame.
-uint32_t WarpRunner::StopPc() const {
+// Where the running split meets the next one in its function.
+uint32_t WarpRunner::StopPc() {
   uint32_t stop = ~0u;
-  const Split& self = w_.splits[w_.running];
-  for (size_t i = 0; i < w_.splits.size(); ++i) {
-    const Split& split = w_.splits[i];
-    if (i == w_.running || split.at_barrier || split.tired) continue;
-    if (split.frame->depth > self.frame->depth && !split.blocked) return 0;
-    if (split.frame == self.frame && split.pc >= self.pc) stop = std::min(stop, split.pc);
-    if (split.frame == self.frame && split.pc < self.pc && !split.blocked) return 0;
+  const Split& self = Self();
+  for (const Split& split : w_.splits) {
+    if (split.frame == self.frame && split.pc > self.pc && split.state != Split::State::kBarrier) {
+      stop = std::min(stop, split.pc);
+    }
   }
   return stop;
 }
 
-void WarpRunner::Exit(uint32_t lanes) {
-  w_.exited |= lanes;
-  Split& self = w_.splits[w_.running];
-  self.mask &= ~lanes;
-  if (self.mask == 0) w_.splits.erase(w_.splits.begin() + static_cast<ptrdiff_t>(w_.running));
-  for (Split& split : w_.splits) split.blocked = false;
+inline void WarpRunner::Account(const Code& code, uint32_t from, uint32_t to, uint64_t lanes) {
+  const Cost& a = code.before[from];
+  const Cost& b = code.before[to];
+  ExecStats& stats = block_.stats;
+  const uint64_t count = to - from;
+  stats.warp_instructions += count;
+  stats.lane_instructions += count * lanes;
+  stats.flops += lanes * (b.flops - a.flops);
+  stats.global_read_bytes += lanes * (b.read - a.read);
+  stats.global_written_bytes += lanes * (b.written - a.written);
+  stats.atomics += lanes * (b.atomics - a.atomics);
+  block_.clock += count;
 }
 
-void WarpRunner::Return(uint32_t lanes) {
-  Split self = w_.splits[w_.running];
-  Frame& frame = *self.frame;
-  if (frame.caller == nullptr) {
-    Exit(lanes);
-    return;
-  }
-  const CallSite& site = *frame.site;
-  Frame& caller = *frame.caller;
-  const uint32_t from_stride = frame.code->param_bytes, to_stride = caller.code->param_bytes;
-  for (size_t r = 0; r < site.results.size() && r < frame.code->returns.size(); ++r) {
-    const Code::Formal& from = frame.code->returns[r];
-    const Code::Formal& to = site.results[r];
-    const uint32_t bytes = std::min(from.bytes, to.bytes);
-    for (int i = 0; i < kLanes; ++i) {
-      if (!(lanes >> i & 1)) continue;
-      const uint8_t* source =
-          from.reg != kNoRef ? frame.registers + from.reg + i * (from.bytes == 8 ? 8 : 4)
-                             : frame.params + static_cast<size_t>(i) * from_stride + from.offset;
-      std::memcpy(caller.params + static_cast<size_t>(i) * to_stride + to.offset, source, bytes);
+// Counts a jump back; true if others should have a turn.
+bool WarpRunner::Spent(bool spin) {
+  if (spin) {
+    if (--spin_left_ == 0) {
+      spin_left_ = kSpinPatience;
+      yield_ = Yield::kSpinning;
+      return true;
     }
+  } else if (--long_left_ == 0) {
+    long_left_ = kLongPatience;
+    yield_ = Yield::kLong;
+    return true;
   }
-  Split back;
-  back.pc = frame.return_pc;
-  back.mask = lanes;
-  back.frame = frame.caller;
-  w_.splits[w_.running].mask &= ~lanes;
-  if (w_.splits[w_.running].mask == 0) {
-    w_.splits[w_.running] = std::move(back);
-  } else {
-    w_.splits.push_back(std::move(back));
-  }
+  return false;
 }
 
-void WarpRunner::Call(const Instr& in, uint32_t lanes) {
-  const auto& site = *static_cast<const CallSite*>(in.extra);
-  Split& self = w_.splits[w_.running];
-  if (site.builtin == CallSite::Builtin::kPrintf) {
-    DevicePrintf(w_, lanes, site);
-    ++self.pc;
-    return;
-  }
-  if (site.builtin == CallSite::Builtin::kAssert) {
-    throw FaultError{Fault::kAssert, 0, std::countr_zero(lanes), "assertion failed"};
-  }
-  const Code* callee = site.callee;
-  uint32_t going = lanes;
-  if (callee == nullptr) {
-    // Indirect: the lanes that call the same function go together; the rest come again.
-    const auto* tokens = Lane<uint64_t>(w_, site.callee_register);
-    const uint64_t token = tokens[std::countr_zero(lanes)];
-    going = 0;
-    for (int i = 0; i < kLanes; ++i) {
-      if ((lanes >> i & 1) && tokens[i] == token) going |= 1u << i;
-    }
-    callee = FunctionByToken(w_, token);
-    if (callee == nullptr) {
-      throw FaultError{Fault::kTrap, token, std::countr_zero(lanes), "call of no function"};
-    }
-  }
-  Frame& caller = *self.frame;
-  std::shared_ptr<Frame> frame = NewFrame(callee);
-  frame->caller = self.frame;
-  frame->site = &site;
-  frame->depth = caller.depth + 1;
-  frame->return_pc = self.pc + 1;
-  frame->local_base = caller.local_base + caller.code->local_bytes;
-  if (frame->depth > 1000) {
-    throw FaultError{Fault::kIllegalAddress, 0, std::countr_zero(lanes), "call stack overflow"};
-  }
-  for (size_t a = 0; a < site.arguments.size() && a < callee->formals.size(); ++a) {
-    const Code::Formal& from = site.arguments[a];
-    const Code::Formal& to = callee->formals[a];
-    const uint32_t bytes = std::min(from.bytes, to.bytes);
-    for (int i = 0; i < kLanes; ++i) {
-      if (!(going >> i & 1)) continue;
-      const uint8_t* source =
-          caller.params + static_cast<size_t>(i) * caller.code->param_bytes + from.offset;
-      uint8_t* target =
-          to.reg != kNoRef
-              ? frame->registers + to.reg + i * (to.bytes == 8 ? 8 : 4)
-              : frame->params + static_cast<size_t>(i) * callee->param_bytes + to.offset;
-      std::memcpy(target, source, bytes);
-    }
-  }
-  Split inside;
-  inside.mask = going;
-  inside.frame = std::move(frame);
-  if (going == self.mask) {
-    self = std::move(inside);
-  } else {
-    // The others stay at the call (indirect) or go past it (a guard).
-    self.mask &= ~going;
-    if (going == lanes) ++self.pc;
-    w_.splits.push_back(std::move(inside));
-  }
-}
-
-bool WarpRunner::Converged(const Instr& in) {
-  if (w_.splits.size() == 1) return true;
-  const auto* masks = Lane<uint32_t>(w_, static_cast<Ref>(in.target));
-  const uint32_t members = masks[std::countr_zero(w_.mask)] & ~w_.exited;
-  return (members & ~w_.mask) == 0 || w_.splits[w_.running].blocked;
-}
-
-void WarpRunner::Branch(uint32_t taken, uint32_t target) {
-  Split& self = w_.splits[w_.running];
-  const uint32_t all = self.mask;
-  if (target <= self.pc && patience_ > 0) --patience_;
-  if (taken == all) {
-    self.pc = target;
-    return;
-  }
-  if (taken == 0) {
-    ++self.pc;
-    return;
-  }
-  Split other = self;
-  other.mask = taken;
+// The lanes go to the target, the others on.
+void WarpRunner::Diverge(uint32_t lanes, uint32_t target) {
+  Split other = Self();
+  other.mask = lanes;
   other.pc = target;
-  self.mask = all & ~taken;
-  ++self.pc;
+  Self().mask &= ~lanes;
+  ++Self().pc;
   w_.splits.push_back(std::move(other));
 }
 
-void WarpRunner::Run() {
-  ExecStats& stats = w_.block->stats;
-  while (!w_.splits.empty()) {
-    if (!Pick()) {
-      w_.waiting = true;
+// Leaves the running split only `lanes`; the others go on behind this instruction.
+void WarpRunner::Part(uint32_t lanes) {
+  if (lanes == Self().mask) return;
+  Split rest = Self();
+  rest.mask &= ~lanes;
+  ++rest.pc;
+  Self().mask = lanes;
+  w_.mask = lanes;
+  w_.splits.push_back(std::move(rest));
+}
+
+void WarpRunner::BranchTable(const Instr& in) {
+  const uint32_t* index = Lane<uint32_t>(w_, in.a);
+  const std::vector<uint32_t>& targets = Self().frame->code->branch_tables[in.target];
+  const uint32_t mask = Self().mask;
+  const int lane = std::countr_zero(mask);
+  const uint32_t first = index[lane];
+  if (first >= targets.size()) {
+    ThrowFault(Fault::kTrap, first, lane, "index of brx.idx out of range");
+  }
+  uint32_t same = 0;
+  ForLanes(mask, [&](int i) { same |= static_cast<uint32_t>(index[i] == first) << i; });
+  if (same == mask) {
+    Self().pc = targets[first];
+    return;
+  }
+  // The rest comes here again.
+  Split other = Self();
+  other.mask = mask & ~same;
+  Self().mask = same;
+  Self().pc = targets[first];
+  w_.splits.push_back(std::move(other));
+}
+
+void WarpRunner::Exit(uint32_t lanes) {
+  w_.exited |= lanes;
+  Split& self = Self();
+  self.mask &= ~lanes;
+  if (self.mask == 0) w_.splits.erase(w_.splits.begin() + static_cast<ptrdiff_t>(w_.running));
+  // Those that waited for these lanes look again.
+  for (Split& split : w_.splits) {
+    if (split.state == Split::State::kConverge) split.state = Split::State::kReady;
+  }
+  ThreadsExited(&block_, static_cast<uint32_t>(std::popcount(lanes)));
+}
+
+void WarpRunner::WaitForOthers() { Self().state = Split::State::kConverge; }
+
+// Runs a warp-wide operation for each set of lanes that names the same members and is complete.
+// False: some lanes have to wait, and the running split is they.
+bool WarpRunner::Converge(const Instr& in, uint32_t lanes) {
+  const uint32_t* members = Lane<uint32_t>(w_, in.f);
+  const bool forced = Self().forced || w_.splits.size() == 1;
+  Self().forced = false;
+  uint32_t waiting = 0;
+  uint32_t left = lanes;
+  while (left != 0) {
+    const uint32_t named = members[std::countr_zero(left)];
+    uint32_t group = 0;
+    ForLanes(left, [&](int i) { group |= static_cast<uint32_t>(members[i] == named) << i; });
+    left &= ~group;
+    if (!forced && (named & ~w_.exited & ~group) != 0) {
+      waiting |= group;
+      continue;
+    }
+    w_.mask = group;
+    if (group == kAllLanes) {
+      in.full(w_, in);
+    } else {
+      in.masked(w_, in);
+    }
+  }
+  w_.mask = Self().mask;
+  if (waiting == 0) return true;
+  Part(waiting);
+  WaitForOthers();
+  return false;
+}
+
+// bar.warp.sync: the members may be at different ones.
+void WarpRunner::WarpBarrier(const Instr& in) {
+  const uint32_t mask = Self().mask;
+  const uint32_t named = Lane<uint32_t>(w_, in.f)[std::countr_zero(mask)];
+  const auto waits = [](const Split& split) {
+    return split.state == Split::State::kConverge &&
+           split.frame->code->instrs[split.pc].control == Control::kWarpBarrier;
+  };
+  uint32_t here = mask;
+  for (const Split& split : w_.splits) {
+    if (waits(split)) here |= split.mask;
+  }
+  const bool forced = Self().forced || w_.splits.size() == 1;
+  Self().forced = false;
+  if (!forced && (named & ~w_.exited & ~here) != 0) {
+    WaitForOthers();
+    return;
+  }
+  for (Split& split : w_.splits) {
+    if (waits(split) && (split.mask & named) != 0) {
+      split.state = Split::State::kReady;
+      ++split.pc;
+    }
+  }
+  ++Self().pc;
+}
+
+// Runs the split until the choice of the next one is due.
+void WarpRunner::RunSplit() {
+  const uint32_t stop = StopPc();
+  const Code& code = *Self().frame->code;
+  const Instr* const instrs = code.instrs.data();
+  const uint32_t active = Self().mask;
+  const auto lanes = static_cast<uint64_t>(std::popcount(active));
+  uint32_t pc = Self().pc;
+  uint32_t from = pc;  // what was executed from here on is not counted yet
+  for (;;) {
+    if (pc >= stop) {
+      Account(code, from, pc, lanes);
+      Self().pc = pc;
       return;
     }
-    uint32_t stop = StopPc();
-    Split* self = &w_.splits[w_.running];
-    const Instr* code = self->frame->code->instrs.data();
-    uint32_t pc = self->pc;
-    const uint32_t active = self->mask;
-    const auto lanes = static_cast<uint32_t>(std::popcount(active));
-    uint64_t executed = 0, flops = 0, read = 0, written = 0;
-    bool again = false;
-    while (!again) {
-      if (pc >= stop && pc != self->pc) break;  // somebody waits here: merge
-      const Instr& in = code[pc];
-      uint32_t mask = active;
-      if (in.guard != kNoRef) {
-        const uint32_t p = *reinterpret_cast<const uint32_t*>(w_.registers + in.guard);
-        mask &= in.guard_negated ? ~p : p;
+    if (const uint32_t run = code.run[pc]; run != 0) {
+      const uint32_t end = std::min(pc + run, stop);
+      const Instr* at = instrs + pc;
+      const Instr* const last = instrs + end;
+      if (active == kAllLanes) {
+        for (; at != last; ++at) at->full(w_, *at);
+      } else {
+        for (; at != last; ++at) at->masked(w_, *at);
       }
-      ++executed;
-      if (in.control == Control::kNone) {
-        if (mask != 0) {
-          w_.mask = mask;
-          w_.current = &in;
-          in.handler(w_, in);
-          flops += in.flops;
-          if (in.bytes_read | in.bytes_written) {
-            const auto on = static_cast<uint32_t>(std::popcount(mask));
-            read += in.bytes_read * on;
-            written += in.bytes_written * on;
-            stats.atomics += in.atomic ? on : 0;
-          }
-          w_.mask = active;
-        }
+      pc = end;
+      continue;
+    }
+    const Instr& in = instrs[pc];
+    uint32_t mask = active;
+    if (in.guard != kNoRef) {
+      const uint32_t p = Pred(w_, in.guard);
+      mask &= in.guard_negated ? ~p : p;
+      if (mask == 0 && in.control != Control::kGuarded) {
         ++pc;
         continue;
       }
-      w_.current = &in;
-      self->pc = pc;
-      switch (in.control) {
-        case Control::kBranch:
-          if (in.guard == kNoRef && in.target > pc && in.target < stop) {
-            pc = in.target;  // the common jump ahead that meets nobody
-            self->pc = pc;
-            continue;
-          }
-          if (mask == active && in.target <= pc && w_.splits.size() == 1 && patience_ > 0) {
-            --patience_;
-            pc = in.target;
-            self->pc = pc;
-            continue;
-          }
-          Branch(mask, in.target);
-          again = true;
-          break;
-        case Control::kBranchIndexed: {
-          const auto* index = Lane<uint32_t>(w_, in.a);
-          const std::vector<uint32_t>& targets = self->frame->code->targets[in.target];
-          const uint32_t first = index[std::countr_zero(mask)];
-          uint32_t same = 0;
-          for (int i = 0; i < kLanes; ++i) {
-            if ((mask >> i & 1) && index[i] == first) same |= 1u << i;
-          }
-          if (first >= targets.size()) {
-            throw FaultError{Fault::kTrap, first, std::countr_zero(mask), "brx.idx out of range"};
-          }
-          if (same == active) {
-            self->pc = targets[first];
-          } else {
-            Split other = *self;
-            other.mask = same;
-            other.pc = targets[first];
-            self->mask &= ~same;
-            w_.splits.push_back(std::move(other));
-          }
-          again = true;
-          break;
-        }
-        case Control::kReturn:
-        case Control::kExit:
-          if (mask != active) {  // the others go on
-            Split rest = *self;
-            rest.mask = active & ~mask;
-            rest.pc = pc + 1;
-            self->mask = mask;
-            w_.splits.push_back(std::move(rest));
-          }
-          if (mask != 0) {
-            if (in.control == Control::kExit) {
-              Exit(mask);
-            } else {
-              Return(mask);
-            }
-          } else {
-            w_.splits.erase(w_.splits.begin() + static_cast<ptrdiff_t>(w_.running));
-          }
-          again = true;
-          break;
-        case Control::kBarrier:
-          if (mask == 0) {
-            self->pc = pc + 1;
-          } else if (mask == active) {
-            self->at_barrier = true;
-          } else {
-            Split rest = *self;
-            rest.mask = active & ~mask;
-            rest.pc = pc + 1;
-            self->mask = mask;
-            self->at_barrier = true;
-            w_.splits.push_back(std::move(rest));
-          }
-          again = true;
-          break;
-        case Control::kConverge:
-          if (mask == 0) {
-            ++pc;
-            self->pc = pc;
-            continue;
-          }
-          w_.mask = mask;
-          if (!Converged(in)) {
-            self->blocked = true;
-            again = true;
-            break;
-          }
-          in.handler(w_, in);
-          w_.mask = active;
-          self->blocked = false;
-          ++pc;
-          self->pc = pc;
-          continue;
-        case Control::kCall:
-          if (mask == 0) {
-            ++pc;
-            self->pc = pc;
-            continue;
-          }
-          Call(in, mask);
-          again = true;
-          break;
-        case Control::kTrap:
-          if (mask != 0) throw FaultError{Fault::kTrap, 0, std::countr_zero(mask), "trap"};
-          ++pc;
-          continue;
-        case Control::kNone:
-          break;
-      }
     }
-    if (!again) self->pc = pc;
-    stats.warp_instructions += executed;
-    stats.lane_instructions += executed * lanes;
-    stats.flops += flops * lanes;
-    stats.global_read_bytes += read;
-    stats.global_written_bytes += written;
-    w_.block->clock += executed;
-    if (patience_ == 0) {
-      // Fairness: a lane may spin for what another one, or another warp, has yet to do.
-      patience_ = kPatience;
-      for (Split& split : w_.splits) split.blocked = split.tired = false;
-      if (w_.splits.size() > 1) w_.splits[std::min(w_.running, w_.splits.size() - 1)].tired = true;
-      return;
+    w_.current = &in;
+    switch (in.control) {
+      case Control::kBranch: {
+        const uint32_t target = in.target;
+        const bool back = target <= pc;
+        Account(code, from, pc + 1, lanes);
+        if (mask == active && quantum_ == 0) {  // nearly always
+          if (back && Spent(code.spins[pc] != 0)) {
+            Self().pc = target;
+            return;
+          }
+          pc = from = target;
+          continue;
+        }
+        Self().pc = pc;
+        if (mask == active) {
+          Self().pc = target;
+        } else {
+          Diverge(mask, target);
+          // Going round is the affair of the lanes that jumped.
+          if (back) w_.running = w_.splits.size() - 1;
+        }
+        if (quantum_ != 0 && --quantum_ == 0) Untire();
+        if (back) Spent(code.spins[pc] != 0);
+        return;
+      }
+      case Control::kGuarded:
+        // Counted by itself, for it costs its own lanes only; and what reads a clock has to see
+        // everything before it counted.
+        Account(code, from, pc, lanes);
+        if (mask != 0) {
+          w_.mask = mask;
+          (mask == kAllLanes ? in.full : in.masked)(w_, in);
+          w_.mask = active;
+        }
+        Account(code, pc, pc + 1, static_cast<uint64_t>(std::popcount(mask)));
+        from = ++pc;
+        continue;
+      case Control::kConverge:
+        Self().pc = pc;
+        if (Converge(in, mask)) {
+          ++pc;
+          continue;
+        }
+        Account(code, from, pc, lanes);
+        return;
+      default:
+        Self().pc = pc;
+        Account(code, from, pc + 1, lanes);
+        Part(mask);
+        Leave(in, mask);
+        return;
     }
   }
-  w_.done = true;
+}
+
+// An instruction after which the next split is to be chosen anew.
+void WarpRunner::Leave(const Instr& in, uint32_t mask) {
+  switch (in.control) {
+    case Control::kWarpBarrier:
+      WarpBarrier(in);
+      return;
+    case Control::kBranchTable:
+      BranchTable(in);
+      return;
+    case Control::kReturn:
+      if (Self().frame->depth == 0) {
+        Exit(mask);
+      } else {
+        ReturnFromFunction(w_, mask);
+      }
+      return;
+    case Control::kExit:
+      Exit(mask);
+      return;
+    case Control::kBarrier:
+      ArriveAtBarrier(w_, in);
+      return;
+    case Control::kCall:
+      CallFunction(w_, in, mask);
+      return;
+    case Control::kTrap:
+      ThrowFault(Fault::kTrap, 0, std::countr_zero(mask), "trap");
+    case Control::kPlain:
+    case Control::kGuarded:
+    case Control::kConverge:
+    case Control::kBranch:
+      return;  // RunSplit does these itself
+  }
+}
+
+Stop WarpRunner::Run() {
+  for (;;) {
+    if (!Pick()) {
+      if (w_.splits.empty()) return Stop::kDone;
+      if (!ForceOne()) return Stop::kBlocked;
+      continue;
+    }
+    RunSplit();
+    if (yield_ == Yield::kNo) continue;
+    const Stop stop = yield_ == Yield::kSpinning ? Stop::kSpinning : Stop::kLong;
+    yield_ = Yield::kNo;
+    Self().tired = true;
+    const bool rested = std::any_of(w_.splits.begin(), w_.splits.end(), [](const Split& split) {
+      return split.state == Split::State::kReady && !split.tired;
+    });
+    if (rested) continue;
+    Untire();
+    return stop;
+  }
+}
+
+std::string DescribeDeadlock(const Block& block) {
+  uint32_t at_barrier = 0, converging = 0;
+  for (const Warp& warp : block.warps) {
+    for (const Split& split : warp.splits) {
+      (split.state == Split::State::kBarrier ? at_barrier : converging) +=
+          static_cast<uint32_t>(std::popcount(split.mask));
+    }
+  }
+  return absl::StrFormat(
+      "deadlock: %d threads wait at a barrier that %d others never reach, %d for lanes of their "
+      "warp",
+      at_barrier, block.live_threads - at_barrier, converging);
 }
 
 }  // namespace
 
-void StartWarp(Warp* warp, const Code* code, const uint8_t* params, size_t param_bytes) {
-  Split split;
-  split.mask = ~warp->exited;
-  split.frame = NewFrame(code);
-  for (int i = 0; i < kLanes; ++i) {
-    std::memcpy(split.frame->params + static_cast<size_t>(i) * code->param_bytes, params,
-                std::min<size_t>(param_bytes, code->param_bytes));
-  }
-  warp->splits.push_back(std::move(split));
-}
-
-void RunBlock(Block* block) {
-  uint32_t idle = 0;
+BlockState RunBlock(Block* block) {
   for (;;) {
-    bool progress = false, all_done = true, all_waiting = true;
+    bool spinning = true, ran = false;
     for (Warp& warp : block->warps) {
-      if (warp.done) continue;
-      if (!warp.waiting) {
-        WarpRunner(warp).Run();
-        progress |= warp.done || warp.waiting;
-      }
-      all_done &= warp.done;
-      all_waiting &= warp.done || warp.waiting;
+      if (warp.splits.empty() || warp.blocked) continue;
+      ran = true;
+      block->running = &warp;
+      const Stop stop = WarpRunner(warp).Run();
+      warp.blocked = stop == Stop::kBlocked;
+      spinning = spinning && stop == Stop::kSpinning;
     }
-    if (all_done) return;
-    if (all_waiting) {
-      for (Warp& warp : block->warps) {
-        warp.waiting = false;
-        for (Split& split : warp.splits) {
-          if (!split.at_barrier) continue;
-          split.at_barrier = false;
-          ++split.pc;
-        }
-      }
-      continue;
+    if (block->live_threads == 0) return BlockState::kDone;
+    if (!ran) {
+      // Where the last warp came to stand is as good a place as any for the message.
+      throw FaultError{Fault::kTimeout, 0, -1, DescribeDeadlock(*block)};
     }
-    idle = progress ? 0 : idle + 1;
-    if (idle > kMaxIdleRounds) {
-      throw FaultError{Fault::kTimeout, 0, 0, "every warp waits for one that does not come"};
-    }
+    if (spinning) return BlockState::kSpinning;
   }
 }
 
