@@ -165,8 +165,8 @@ struct Totals {
 __global__ void Atomics(Totals* t) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   atomicAdd(&t->sum, i);
-  atomicMax(&t->maximum, i * 7 % 1001);
-  atomicMin(&t->minimum, i * 7 % 1001 - 500);
+  atomicMax(&t->maximum, i * 5 % 1001);
+  atomicMin(&t->minimum, i * 5 % 1001 - 500);
   atomicExch(&t->exchanged, 1);
   atomicInc(reinterpret_cast<unsigned*>(&t->inc), 99);
   atomicOr(&t->ors, 1 << (i % 31));

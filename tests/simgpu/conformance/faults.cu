@@ -57,6 +57,11 @@ TEST_F(Faults, LoadFromNull) {
 
 TEST_F(Faults, UseAfterFree) {
   EXPECT_IN_NEW_PROCESS({
+    {
+      DeviceArray<int> warm(1);
+      Store<<<1, 1>>>(warm.get(), 1);  // the module is loaded now, and takes no address later
+      EXPECT_OK(cudaDeviceSynchronize());
+    }
     int* p = nullptr;
     EXPECT_OK(cudaMalloc(&p, size_t{256} << 20));
     EXPECT_OK(cudaFree(p));

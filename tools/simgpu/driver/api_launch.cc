@@ -131,6 +131,11 @@ SIMGPU_API cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary lib
   if (CUresult r = EnterDriver(); r != CUDA_SUCCESS) return r;
   return FindVariable(library, name, address, bytes);
 }
+SIMGPU_API cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                               const char* name) {
+  // Host and device share their addresses, so a managed variable is as any other.
+  return cuLibraryGetGlobal(address, bytes, library, name);
+}
 SIMGPU_API cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
   Module* module = Modules::Get().FindModule(library);
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
