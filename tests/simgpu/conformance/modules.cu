@@ -231,6 +231,15 @@ TEST_F(Modules, Attributes) {
                                              loaded.Function("Scale")));
   EXPECT_GE(value, 32);
   EXPECT_LE(value, 1024);
+  // The PTX was made for compute capability 8.0 and compiled for the device.
+  EXPECT_DRIVER_OK(
+      Driver().FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, loaded.Function("Scale")));
+  EXPECT_EQ(value, 80);
+  cudaDeviceProp p;
+  ASSERT_OK(cudaGetDeviceProperties(&p, 0));
+  EXPECT_DRIVER_OK(Driver().FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION,
+                                             loaded.Function("Scale")));
+  EXPECT_EQ(value, 10 * p.major + p.minor);
   EXPECT_DRIVER_OK(Driver().FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
                                              loaded.Function("Scale")));
   EXPECT_EQ(value, 0);

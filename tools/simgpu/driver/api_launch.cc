@@ -204,8 +204,10 @@ SIMGPU_API cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunc
       *value = static_cast<int>(info.registers);
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      *value = static_cast<int>(f->module->sm);
+      break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = 90;
+      *value = 90;  // compiled for the device when it was loaded
       break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       *value = static_cast<int>(f->max_dynamic_shared);
