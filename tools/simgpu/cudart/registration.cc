@@ -1,255 +1,355 @@
-// What nvcc's code registers before main, modules loaded when first needed, and launches.
+// Registration: what nvcc's code calls before main, and images loaded when first needed.
+#include <fatbinary_section.h>
+
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "tools/simgpu/cudart/driver.h"
+#include "tools/simgpu/cudart/images.h"
 
 namespace cudart {
 namespace {
 
 struct Image {
-  void* wrapper = nullptr;
+  const __fatBinC_Wrapper_t* wrapper = nullptr;
   CUlibrary library = nullptr;
-  bool tried = false;
-  CUresult error = CUDA_SUCCESS;
+  // Only for a driver without libraries: a module for each context.
+  std::map<CUcontext, CUmodule> modules;
 };
-struct Registered {
+
+struct Kernel {
+  Image* image = nullptr;  // null: of a library that the program loaded
+  std::string name;
+  CUkernel handle = nullptr;
+  CUlibrary library = nullptr;
+  // The function in the context that asked last.
+  CUcontext context = nullptr;
+  uint64_t epoch = 0;
+  CUfunction function = nullptr;
+};
+
+struct Variable {
   Image* image = nullptr;
   std::string name;
-  CUkernel kernel = nullptr;
+  void** managed = nullptr;  // where a managed variable's address is kept; null for others
 };
 
-std::mutex& Mutex() {
-  static std::mutex* mutex = new std::mutex;
-  return *mutex;
-}
-std::map<const void*, Registered>& Functions() {
-  static auto* functions = new std::map<const void*, Registered>;
-  return *functions;
-}
-std::map<const void*, Registered>& Variables() {
-  static auto* variables = new std::map<const void*, Registered>;
-  return *variables;
+struct Registry {
+  std::shared_mutex mutex;
+  std::vector<std::unique_ptr<Image>> images;
+  std::unordered_map<const void*, std::unique_ptr<Kernel>> kernels;  // by stub, or by handle
+  std::unordered_map<const void*, Kernel*> handles;                  // of registered kernels
+  std::unordered_map<const void*, Variable> variables;               // by shadow
+};
+Registry& GetRegistry() {
+  static auto* registry = new Registry;
+  return *registry;
 }
 
-CUresult LoadImage(Image* image) {
-  if (!image->tried) {
-    image->tried = true;
-    image->error = GetDriver().LibraryLoadData(&image->library, image->wrapper, nullptr, nullptr, 0,
-                                               nullptr, nullptr, 0);
+// Separately compiled parts that no device code was linked from beforehand are linked here.
+CUresult LinkAndLoad(const __fatBinC_Wrapper_t& wrapper, CUlibrary* out) {
+  const Driver& driver = GetDriver();
+  CUlinkState link = nullptr;
+  if (CUresult r = driver.LinkCreate(0, nullptr, nullptr, &link); r != CUDA_SUCCESS) return r;
+  CUresult result = CUDA_SUCCESS;
+  for (auto parts = static_cast<void**>(wrapper.filename_or_fatbins);
+       parts != nullptr && *parts != nullptr && result == CUDA_SUCCESS; ++parts) {
+    constexpr size_t kHeader = 16;
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, static_cast<const char*>(*parts) + kHeader - sizeof(bytes), sizeof(bytes));
+    result = driver.LinkAddData(link, CU_JIT_INPUT_FATBINARY, *parts, kHeader + bytes, nullptr, 0,
+                                nullptr, nullptr);
   }
-  return image->error;
+  void* cubin = nullptr;
+  size_t bytes = 0;
+  if (result == CUDA_SUCCESS) result = driver.LinkComplete(link, &cubin, &bytes);
+  if (result == CUDA_SUCCESS) {
+    result = driver.LibraryLoadData(out, cubin, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  }
+  driver.LinkDestroy(link);
+  return result;
 }
 
-struct CallConfiguration {
-  dim3 grid, block;
-  size_t shared;
-  void* stream;
-};
-thread_local std::vector<CallConfiguration> configurations;
+// Registry locked for writing. A failure is not remembered: memory, for one, may be there later.
+CUresult LoadImage(Image& image) {
+  if (image.library != nullptr) return CUDA_SUCCESS;
+  const Driver& driver = GetDriver();
+  if (driver.LibraryLoadData.exists()) {
+    CUresult result = driver.LibraryLoadData(&image.library, image.wrapper, nullptr, nullptr, 0,
+                                             nullptr, nullptr, 0);
+    const bool parts = image.wrapper->version == FATBINC_LINK_VERSION;
+    if (parts && (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE)) {
+      result = LinkAndLoad(*image.wrapper, &image.library);
+    }
+    return result;
+  }
+  CUcontext context = nullptr;
+  if (CUresult r = driver.CtxGetCurrent(&context); r != CUDA_SUCCESS) return r;
+  CUmodule& module = image.modules[context];
+  if (module != nullptr) return CUDA_SUCCESS;
+  return driver.ModuleLoadData(&module, image.wrapper);
+}
+
+CUmodule CurrentModule(const Image& image) {
+  CUcontext context = nullptr;
+  GetDriver().CtxGetCurrent(&context);
+  auto it = image.modules.find(context);
+  return it == image.modules.end() ? nullptr : it->second;
+}
+
+// Registry locked.
+Kernel* Find(Registry& registry, const void* key) {
+  if (auto it = registry.kernels.find(key); it != registry.kernels.end()) return it->second.get();
+  auto it = registry.handles.find(key);
+  return it == registry.handles.end() ? nullptr : it->second;
+}
+
+// Registry locked for writing.
+cudaError_t LoadKernel(Registry& registry, Kernel& kernel) {
+  if (kernel.image == nullptr) return cudaSuccess;
+  if (CUresult r = LoadImage(*kernel.image); r != CUDA_SUCCESS) return FromDriver(r);
+  if (kernel.handle != nullptr || kernel.image->library == nullptr) return cudaSuccess;
+  CUresult r =
+      GetDriver().LibraryGetKernel(&kernel.handle, kernel.image->library, kernel.name.c_str());
+  if (r != CUDA_SUCCESS) {
+    return r == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : FromDriver(r);
+  }
+  registry.handles[kernel.handle] = &kernel;
+  return cudaSuccess;
+}
+
+// Registry locked for writing.
+CUresult Locate(const Variable& variable, CUdeviceptr* address, size_t* bytes) {
+  if (CUresult r = LoadImage(*variable.image); r != CUDA_SUCCESS) return r;
+  const Driver& driver = GetDriver();
+  const char* name = variable.name.c_str();
+  if (variable.image->library == nullptr) {
+    return driver.ModuleGetGlobal(address, bytes, CurrentModule(*variable.image), name);
+  }
+  if (variable.managed != nullptr &&
+      driver.LibraryGetManaged(address, bytes, variable.image->library, name) == CUDA_SUCCESS) {
+    return CUDA_SUCCESS;
+  }
+  return driver.LibraryGetGlobal(address, bytes, variable.image->library, name);
+}
 
 }  // namespace
 
-cudaError_t FindKernel(const void* stub, CUfunction* function) {
-  std::lock_guard<std::mutex> lock(Mutex());
-  auto it = Functions().find(stub);
-  if (it == Functions().end()) return cudaErrorInvalidDeviceFunction;
-  Registered& entry = it->second;
-  if (CUresult r = LoadImage(entry.image); r != CUDA_SUCCESS) return static_cast<cudaError_t>(r);
-  if (entry.kernel == nullptr) {
-    CUresult r =
-        GetDriver().LibraryGetKernel(&entry.kernel, entry.image->library, entry.name.c_str());
-    if (r != CUDA_SUCCESS) return cudaErrorInvalidDeviceFunction;
+cudaError_t FindFunction(const void* key, CUfunction* function) {
+  const Driver& driver = GetDriver();
+  CUcontext context = nullptr;
+  if (CUresult r = driver.CtxGetCurrent(&context); r != CUDA_SUCCESS) return FromDriver(r);
+  const uint64_t epoch = ContextEpoch();
+  Registry& registry = GetRegistry();
+  {
+    std::shared_lock<std::shared_mutex> lock(registry.mutex);
+    Kernel* kernel = Find(registry, key);
+    if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+    if (kernel->function != nullptr && kernel->context == context && kernel->epoch == epoch) {
+      *function = kernel->function;
+      return cudaSuccess;
+    }
   }
-  return static_cast<cudaError_t>(GetDriver().KernelGetFunction(function, entry.kernel));
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  Kernel* kernel = Find(registry, key);
+  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (cudaError_t e = LoadKernel(registry, *kernel); e != cudaSuccess) return e;
+  CUfunction found = nullptr;
+  CUresult r =
+      kernel->handle != nullptr
+          ? driver.KernelGetFunction(&found, kernel->handle)
+          : driver.ModuleGetFunction(&found, CurrentModule(*kernel->image), kernel->name.c_str());
+  if (r != CUDA_SUCCESS) {
+    return r == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : FromDriver(r);
+  }
+  kernel->context = context;
+  kernel->epoch = epoch;
+  kernel->function = found;
+  *function = found;
+  return cudaSuccess;
+}
+
+cudaError_t FindKernel(const void* key, CUkernel* handle) {
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  Kernel* kernel = Find(registry, key);
+  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (cudaError_t e = LoadKernel(registry, *kernel); e != cudaSuccess) return e;
+  if (kernel->handle == nullptr) return cudaErrorNotSupported;
+  *handle = kernel->handle;
+  return cudaSuccess;
 }
 
 cudaError_t FindSymbol(const void* symbol, CUdeviceptr* address, size_t* bytes) {
-  std::lock_guard<std::mutex> lock(Mutex());
-  auto it = Variables().find(symbol);
-  if (it == Variables().end()) return cudaErrorInvalidSymbol;
-  Registered& entry = it->second;
-  if (CUresult r = LoadImage(entry.image); r != CUDA_SUCCESS) return static_cast<cudaError_t>(r);
-  CUresult r =
-      GetDriver().LibraryGetGlobal(address, bytes, entry.image->library, entry.name.c_str());
-  return r == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidSymbol;
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  const Variable* variable = nullptr;
+  if (auto it = registry.variables.find(symbol); it != registry.variables.end()) {
+    variable = &it->second;
+  } else {
+    for (const auto& [shadow, candidate] : registry.variables) {
+      if (candidate.managed != nullptr && symbol != nullptr && *candidate.managed == symbol) {
+        variable = &candidate;
+        break;
+      }
+    }
+  }
+  if (variable == nullptr) return cudaErrorInvalidSymbol;
+  const CUresult r = Locate(*variable, address, bytes);
+  return r == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : FromDriver(r);
+}
+
+const void* FindStub(CUfunction function, CUkernel handle) {
+  Registry& registry = GetRegistry();
+  std::shared_lock<std::shared_mutex> lock(registry.mutex);
+  for (const auto& [key, kernel] : registry.kernels) {
+    const bool same = function != nullptr ? kernel->function == function
+                                          : handle != nullptr && kernel->handle == handle;
+    if (same) return key;
+  }
+  return nullptr;
+}
+
+void AdoptKernel(CUkernel handle, CUlibrary library) {
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  if (Find(registry, handle) != nullptr) return;
+  auto kernel = std::make_unique<Kernel>();
+  kernel->handle = handle;
+  kernel->library = library;
+  registry.kernels[handle] = std::move(kernel);
+}
+
+void ForgetLibrary(CUlibrary library) {
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  std::erase_if(registry.kernels, [&](const auto& entry) {
+    return entry.second->image == nullptr && entry.second->library == library;
+  });
 }
 
 }  // namespace cudart
 
-using namespace cudart;
+using cudart::FindFunction;
+using cudart::FindKernel;
+using cudart::FindSymbol;
+using cudart::GetRegistry;
+using cudart::Image;
+using cudart::Kernel;
+using cudart::Note;
+using cudart::Registry;
+using cudart::Variable;
 
-#define CUDART_INTERNAL extern "C" __attribute__((visibility("default")))
+// nvcc's registration code makes these calls; their prototypes are in crt/host_runtime.h, which
+// only nvcc's own translation units can include.
+CUDART_EXPORT void** __cudaRegisterFatBinary(void* wrapper) {
+  auto image = std::make_unique<Image>();
+  image->wrapper = static_cast<const __fatBinC_Wrapper_t*>(wrapper);
+  Image* handle = image.get();
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  registry.images.push_back(std::move(image));
+  return reinterpret_cast<void**>(handle);
+}
 
-CUDART_INTERNAL void** __cudaRegisterFatBinary(void* wrapper) {
-  auto* image = new Image;
-  image->wrapper = wrapper;
-  return reinterpret_cast<void**>(image);
-}
-CUDART_INTERNAL void __cudaRegisterFatBinaryEnd(void**) {}
-CUDART_INTERNAL void __cudaUnregisterFatBinary(void**) {}
-CUDART_INTERNAL void __cudaRegisterFunction(void** image, const char* stub, char*, const char* name,
-                                            int, uint3*, uint3*, dim3*, dim3*, int*) {
-  std::lock_guard<std::mutex> lock(Mutex());
-  Functions()[stub] = {reinterpret_cast<Image*>(image), name, nullptr};
-}
-CUDART_INTERNAL void __cudaRegisterVar(void** image, char* shadow, char*, const char* name, int,
-                                       size_t, int, int) {
-  std::lock_guard<std::mutex> lock(Mutex());
-  Variables()[shadow] = {reinterpret_cast<Image*>(image), name, nullptr};
-}
-CUDART_INTERNAL void __cudaRegisterManagedVar(void** image, void** shadow, char*, const char* name,
-                                              int, size_t, int, int) {
-  std::lock_guard<std::mutex> lock(Mutex());
-  Variables()[shadow] = {reinterpret_cast<Image*>(image), name, nullptr};
-}
-CUDART_INTERNAL char __cudaInitModule(void**) { return 0; }
+CUDART_EXPORT void __cudaRegisterFatBinaryEnd(void**) {}
 
-CUDART_INTERNAL unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
-                                                     void* stream) {
-  configurations.push_back({grid, block, shared, stream});
-  return 0;
+CUDART_EXPORT void __cudaUnregisterFatBinary(void** handle) {
+  auto* image = reinterpret_cast<Image*>(handle);
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  std::erase_if(registry.handles, [&](const auto& entry) { return entry.second->image == image; });
+  std::erase_if(registry.kernels, [&](const auto& entry) { return entry.second->image == image; });
+  std::erase_if(registry.variables, [&](const auto& entry) { return entry.second.image == image; });
+  // A plug-in that is unloaded gives its memory back; at the end of the process the driver may have
+  // gone before.
+  if (image->library != nullptr && !cudart::Exiting()) {
+    cudart::GetDriver().LibraryUnload(image->library);
+  }
+  std::erase_if(registry.images, [&](const auto& entry) { return entry.get() == image; });
 }
-CUDART_INTERNAL cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared,
-                                                       void* stream) {
-  if (configurations.empty()) return Note(cudaErrorMissingConfiguration);
-  const CallConfiguration& top = configurations.back();
-  *grid = top.grid;
-  *block = top.block;
-  *shared = top.shared;
-  std::memcpy(stream, &top.stream, sizeof(void*));
-  configurations.pop_back();
-  return cudaSuccess;
+
+CUDART_EXPORT void __cudaRegisterFunction(void** handle, const char* stub, char*, const char* name,
+                                          int, uint3*, uint3*, dim3*, dim3*, int*) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->image = reinterpret_cast<Image*>(handle);
+  kernel->name = name;
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  registry.kernels[stub] = std::move(kernel);
 }
-CUDART_INTERNAL cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
-  // The stub itself serves as the handle: loading waits until a launch.
+
+CUDART_EXPORT void __cudaRegisterVar(void** handle, char* shadow, char*, const char* name, int,
+                                     size_t, int, int) {
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  registry.variables[shadow] = Variable{reinterpret_cast<Image*>(handle), name, nullptr};
+}
+
+CUDART_EXPORT void __cudaRegisterManagedVar(void** handle, void** pointer, char*, const char* name,
+                                            int, size_t, int, int) {
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  registry.variables[pointer] = Variable{reinterpret_cast<Image*>(handle), name, pointer};
+}
+
+// Called before the host first touches a managed variable of the image.
+CUDART_EXPORT char __cudaInitModule(void** handle) {
+  if (Note(cudart::Enter()) != cudaSuccess) return 0;
+  Registry& registry = GetRegistry();
+  std::unique_lock<std::shared_mutex> lock(registry.mutex);
+  for (auto& [shadow, variable] : registry.variables) {
+    if (variable.managed == nullptr || variable.image != reinterpret_cast<Image*>(handle)) continue;
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    if (CUresult r = cudart::Locate(variable, &address, &bytes); r != CUDA_SUCCESS) {
+      Note(r);
+      return 0;
+    }
+    *variable.managed = cudart::ToPointer(address);
+  }
+  return 1;
+}
+
+// A stub asks once and keeps the answer. Where the kernel cannot be loaded yet, the stub's address
+// serves as its handle, so that each launch tries again and reports why not.
+CUDART_EXPORT cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
+  if (kernel == nullptr) return Note(cudaErrorInvalidValue);
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(stub));
-  return cudaSuccess;
+  CUDART_ENTER();
+  CUkernel handle = nullptr;
+  cudaError_t found = FindKernel(stub, &handle);
+  if (found == cudaSuccess) *kernel = handle;
+  return found == cudaErrorNotSupported ? cudaSuccess : Note(found);
 }
 
-static cudaError_t Launch(const void* stub, dim3 grid, dim3 block, void** args, size_t shared,
-                          cudaStream_t stream, int form) {
+CUDART_API cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
   CUDART_ENTER();
-  CUfunction function = nullptr;
-  if (cudaError_t e = FindKernel(stub, &function); e != cudaSuccess) return Note(e);
-  CUresult r =
-      GetDriver().LaunchKernel[form](function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                     static_cast<unsigned>(shared), stream, args, nullptr);
-  // The runtime calls a launch that asks for the impossible a wrong configuration.
-  if (r == CUDA_ERROR_INVALID_VALUE) return Note(cudaErrorInvalidConfiguration);
-  return Note(r);
-}
-CUDART_INTERNAL cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
-                                               void** args, size_t shared, cudaStream_t stream) {
-  return Launch(kernel, grid, block, args, shared, stream, 0);
-}
-CUDART_INTERNAL cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block,
-                                                    void** args, size_t shared,
-                                                    cudaStream_t stream) {
-  return Launch(kernel, grid, block, args, shared, stream, 1);
-}
-CUDART_API cudaLaunchKernel(const void* stub, dim3 grid, dim3 block, void** args, size_t shared,
-                            cudaStream_t stream) {
-  return Launch(stub, grid, block, args, shared, stream, 0);
-}
-CUDART_API cudaLaunchKernel_ptsz(const void* stub, dim3 grid, dim3 block, void** args,
-                                 size_t shared, cudaStream_t stream) {
-  return Launch(stub, grid, block, args, shared, stream, 1);
-}
-static cudaError_t LaunchEx(const cudaLaunchConfig_t* config, const void* stub, void** args,
-                            int form) {
-  CUDART_ENTER();
-  if (config == nullptr) return Note(cudaErrorInvalidValue);
-  CUfunction function = nullptr;
-  if (cudaError_t e = FindKernel(stub, &function); e != cudaSuccess) return Note(e);
-  CUlaunchConfig c = {};
-  c.gridDimX = config->gridDim.x;
-  c.gridDimY = config->gridDim.y;
-  c.gridDimZ = config->gridDim.z;
-  c.blockDimX = config->blockDim.x;
-  c.blockDimY = config->blockDim.y;
-  c.blockDimZ = config->blockDim.z;
-  c.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
-  c.hStream = config->stream;
-  c.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
-  c.numAttrs = config->numAttrs;
-  return Note(GetDriver().LaunchKernelEx[form](&c, function, args, nullptr));
-}
-CUDART_API cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* stub, void** args) {
-  return LaunchEx(config, stub, args, 0);
-}
-CUDART_API cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* stub,
-                                    void** args) {
-  return LaunchEx(config, stub, args, 1);
-}
-CUDART_API cudaLaunchCooperativeKernel(const void* stub, dim3 grid, dim3 block, void** args,
-                                       size_t shared, cudaStream_t stream) {
-  CUDART_ENTER();
-  CUfunction function = nullptr;
-  if (cudaError_t e = FindKernel(stub, &function); e != cudaSuccess) return Note(e);
-  return Note(GetDriver().LaunchCooperativeKernel[0](function, grid.x, grid.y, grid.z, block.x,
-                                                     block.y, block.z,
-                                                     static_cast<unsigned>(shared), stream, args));
+  if (kernel == nullptr) return Note(cudaErrorInvalidValue);
+  return Note(FindKernel(stub, kernel));
 }
 CUDART_API cudaGetFuncBySymbol(cudaFunction_t* function, const void* stub) {
   CUDART_ENTER();
-  return Note(FindKernel(stub, function));
-}
-CUDART_API cudaFuncGetAttributes(cudaFuncAttributes* a, const void* stub) {
-  CUDART_ENTER();
-  if (a == nullptr) return Note(cudaErrorInvalidValue);
-  CUfunction f = nullptr;
-  if (cudaError_t e = FindKernel(stub, &f); e != cudaSuccess) return Note(e);
-  std::memset(a, 0, sizeof(*a));
-  auto get = [&](CUfunction_attribute attribute) {
-    int value = 0;
-    GetDriver().FuncGetAttribute(&value, attribute, f);
-    return value;
-  };
-  a->sharedSizeBytes = static_cast<size_t>(get(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
-  a->constSizeBytes = static_cast<size_t>(get(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
-  a->localSizeBytes = static_cast<size_t>(get(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
-  a->maxThreadsPerBlock = get(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  a->numRegs = get(CU_FUNC_ATTRIBUTE_NUM_REGS);
-  a->ptxVersion = get(CU_FUNC_ATTRIBUTE_PTX_VERSION);
-  a->binaryVersion = get(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
-  a->maxDynamicSharedSizeBytes = get(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-  return cudaSuccess;
-}
-CUDART_API cudaFuncSetAttribute(const void* stub, cudaFuncAttribute attribute, int value) {
-  CUDART_ENTER();
-  CUfunction f = nullptr;
-  if (cudaError_t e = FindKernel(stub, &f); e != cudaSuccess) return Note(e);
-  return Note(GetDriver().FuncSetAttribute(f, static_cast<CUfunction_attribute>(attribute), value));
-}
-CUDART_API cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
-CUDART_API cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* stub,
-                                                                  int threads, size_t dynamic,
-                                                                  unsigned flags) {
-  CUDART_ENTER();
-  CUfunction f = nullptr;
-  if (cudaError_t e = FindKernel(stub, &f); e != cudaSuccess) return Note(e);
-  return Note(GetDriver().OccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads,
-                                                                             dynamic, flags));
-}
-CUDART_API cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub, int threads,
-                                                         size_t dynamic) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, stub, threads, dynamic, 0);
+  if (function == nullptr) return Note(cudaErrorInvalidValue);
+  return Note(FindFunction(stub, function));
 }
 CUDART_API cudaGetSymbolAddress(void** out, const void* symbol) {
   CUDART_ENTER();
   CUdeviceptr address = 0;
   size_t bytes = 0;
+  if (out == nullptr) return Note(cudaErrorInvalidValue);
   if (cudaError_t e = FindSymbol(symbol, &address, &bytes); e != cudaSuccess) return Note(e);
-  *out = reinterpret_cast<void*>(address);
+  *out = cudart::ToPointer(address);
   return cudaSuccess;
 }
 CUDART_API cudaGetSymbolSize(size_t* out, const void* symbol) {
   CUDART_ENTER();
   CUdeviceptr address = 0;
+  if (out == nullptr) return Note(cudaErrorInvalidValue);
   return Note(FindSymbol(symbol, &address, out));
 }

@@ -23,6 +23,9 @@ CUresult Enter(uint64_t ns = 200);
 // The same for calls that need only cuInit.
 CUresult EnterDriver();
 
+// Stream priorities: lower numbers come first.
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+
 Workers& GetWorkers();
 void CountLaunch(uint64_t duration_ns);
 void WriteStats();

@@ -9,12 +9,29 @@ using namespace simgpu;
 
 namespace {
 
+// What a call says of an address: memory of the device, of the host, or either.
+enum class Side : uint8_t { kDevice, kHost, kEither };
+
 struct Shape {  // rows of `width` bytes
   uint64_t to = 0, from = 0;
   uint64_t width = 0, height = 1, depth = 1;
   uint64_t to_pitch = 0, from_pitch = 0, to_slice = 0, from_slice = 0;
+  Side to_side = Side::kEither, from_side = Side::kEither;
   uint64_t bytes() const { return width * height * depth; }
 };
+
+// All that lies between the first and the last byte of a box.
+uint64_t Extent(uint64_t width, uint64_t height, uint64_t depth, uint64_t pitch, uint64_t slice) {
+  return width + (height - 1) * pitch + (depth - 1) * slice;
+}
+
+// Device addresses are checked when the call is made, as the documentation of the copies has it: an
+// invalid one is the call's error and does the context no harm.
+bool IsValid(Side side, uint64_t address, uint64_t extent) {
+  DeviceMemory& memory = DeviceMemory::Get();
+  if (side == Side::kDevice) return memory.IsReachable(address, extent);
+  return address != 0 && (!memory.InWindow(address) || memory.IsReachable(address, extent));
+}
 
 enum class Direction { kToDevice, kToHost, kOnDevice, kOnHost };
 
@@ -50,6 +67,13 @@ OpOutcome RunCopy(const Shape& s, Direction direction, const std::vector<uint8_t
 CUresult Copy(const Shape& shape, CUstream handle, bool per_thread, bool wait) {
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (shape.bytes() == 0) return CUDA_SUCCESS;
+  if (!IsValid(shape.to_side, shape.to,
+               Extent(shape.width, shape.height, shape.depth, shape.to_pitch, shape.to_slice)) ||
+      !IsValid(
+          shape.from_side, shape.from,
+          Extent(shape.width, shape.height, shape.depth, shape.from_pitch, shape.from_slice))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   SIMGPU_STREAM(stream, handle, per_thread);
   const bool to_device = IsDevice(shape.to), from_device = IsDevice(shape.from);
   const Direction direction = to_device && from_device ? Direction::kOnDevice
@@ -83,12 +107,19 @@ CUresult Copy(const Shape& shape, CUstream handle, bool per_thread, bool wait) {
   return Scheduler::Get().error();
 }
 
-Shape Line(uint64_t to, uint64_t from, uint64_t bytes) {
+Shape Line(uint64_t to, Side to_side, uint64_t from, Side from_side, uint64_t bytes) {
   Shape s;
+  s.to_side = to_side;
+  s.from_side = from_side;
   s.to = to;
   s.from = from;
   s.width = bytes;
   return s;
+}
+Side SideOf(CUmemorytype type) {
+  return type == CU_MEMORYTYPE_HOST     ? Side::kHost
+         : type == CU_MEMORYTYPE_DEVICE ? Side::kDevice
+                                        : Side::kEither;
 }
 uint64_t Address(const void* at) { return reinterpret_cast<uint64_t>(at); }
 
@@ -108,6 +139,8 @@ CUresult Shape2D(const CUDA_MEMCPY2D* c, Shape* s) {
       !base(c->srcMemoryType, c->srcHost, c->srcDevice, &s->from)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  s->to_side = SideOf(c->dstMemoryType);
+  s->from_side = SideOf(c->srcMemoryType);
   s->to_pitch = c->dstPitch != 0 ? c->dstPitch : c->WidthInBytes;
   s->from_pitch = c->srcPitch != 0 ? c->srcPitch : c->WidthInBytes;
   if (s->to_pitch < c->WidthInBytes || s->from_pitch < c->WidthInBytes)
@@ -124,6 +157,8 @@ CUresult Shape3D(const CUDA_MEMCPY3D* c, Shape* s) {
   if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  s->to_side = SideOf(c->dstMemoryType);
+  s->from_side = SideOf(c->srcMemoryType);
   s->to = c->dstMemoryType == CU_MEMORYTYPE_HOST ? Address(c->dstHost) : c->dstDevice;
   s->from = c->srcMemoryType == CU_MEMORYTYPE_HOST ? Address(c->srcHost) : c->srcDevice;
   s->to_pitch = c->dstPitch != 0 ? c->dstPitch : c->WidthInBytes;
@@ -143,6 +178,9 @@ CUresult Fill(uint64_t address, uint64_t pitch, uint64_t pattern, uint32_t size,
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (width == 0 || height == 0) return CUDA_SUCCESS;
   if (address % size != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsValid(Side::kDevice, address, Extent(width * size, height, 1, pitch, 0))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   SIMGPU_STREAM(stream, handle, per_thread);
   Scheduler::Get().Enqueue(stream, Engine::kCompute, [=] {
     OpOutcome outcome;
@@ -164,36 +202,39 @@ CUresult Fill(uint64_t address, uint64_t pitch, uint64_t pattern, uint32_t size,
 
 }  // namespace
 
-#define COPY_PAIR(symbol, params, to, from)             \
-  template <bool kPt>                                   \
-  static CUresult Impl_##symbol params {                \
-    return Copy(Line(to, from, n), nullptr, kPt, true); \
+#define COPY_PAIR(symbol, params, to, to_side, from, from_side)                         \
+  template <bool kPt>                                                                   \
+  static CUresult Impl_##symbol params {                                                \
+    return Copy(Line(to, Side::to_side, from, Side::from_side, n), nullptr, kPt, true); \
   }
-#define COPY_ASYNC(symbol, params, to, from)       \
-  template <bool kPt>                              \
-  static CUresult Impl_##symbol params {           \
-    return Copy(Line(to, from, n), s, kPt, false); \
+#define COPY_ASYNC(symbol, params, to, to_side, from, from_side)                   \
+  template <bool kPt>                                                              \
+  static CUresult Impl_##symbol params {                                           \
+    return Copy(Line(to, Side::to_side, from, Side::from_side, n), s, kPt, false); \
   }
 
-COPY_PAIR(cuMemcpyHtoD_v2, (CUdeviceptr d, const void* h, size_t n), d, Address(h))
+COPY_PAIR(cuMemcpyHtoD_v2, (CUdeviceptr d, const void* h, size_t n), d, kDevice, Address(h), kHost)
 SIMGPU_TWO_FORMS(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr d, const void* h, size_t n), (d, h, n))
-COPY_PAIR(cuMemcpyDtoH_v2, (void* h, CUdeviceptr d, size_t n), Address(h), d)
+COPY_PAIR(cuMemcpyDtoH_v2, (void* h, CUdeviceptr d, size_t n), Address(h), kHost, d, kDevice)
 SIMGPU_TWO_FORMS(cuMemcpyDtoH_v2, _ptds, (void* h, CUdeviceptr d, size_t n), (h, d, n))
-COPY_PAIR(cuMemcpyDtoD_v2, (CUdeviceptr d, CUdeviceptr f, size_t n), d, f)
+COPY_PAIR(cuMemcpyDtoD_v2, (CUdeviceptr d, CUdeviceptr f, size_t n), d, kDevice, f, kDevice)
 SIMGPU_TWO_FORMS(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr d, CUdeviceptr f, size_t n), (d, f, n))
-COPY_PAIR(cuMemcpy, (CUdeviceptr d, CUdeviceptr f, size_t n), d, f)
+COPY_PAIR(cuMemcpy, (CUdeviceptr d, CUdeviceptr f, size_t n), d, kEither, f, kEither)
 SIMGPU_TWO_FORMS(cuMemcpy, _ptds, (CUdeviceptr d, CUdeviceptr f, size_t n), (d, f, n))
-COPY_ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr d, const void* h, size_t n, CUstream s), d,
-           Address(h))
+COPY_ASYNC(cuMemcpyHtoDAsync_v2, (CUdeviceptr d, const void* h, size_t n, CUstream s), d, kDevice,
+           Address(h), kHost)
 SIMGPU_TWO_FORMS(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr d, const void* h, size_t n, CUstream s),
                  (d, h, n, s))
-COPY_ASYNC(cuMemcpyDtoHAsync_v2, (void* h, CUdeviceptr d, size_t n, CUstream s), Address(h), d)
+COPY_ASYNC(cuMemcpyDtoHAsync_v2, (void* h, CUdeviceptr d, size_t n, CUstream s), Address(h), kHost,
+           d, kDevice)
 SIMGPU_TWO_FORMS(cuMemcpyDtoHAsync_v2, _ptsz, (void* h, CUdeviceptr d, size_t n, CUstream s),
                  (h, d, n, s))
-COPY_ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s), d, f)
+COPY_ASYNC(cuMemcpyDtoDAsync_v2, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s), d, kDevice,
+           f, kDevice)
 SIMGPU_TWO_FORMS(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s),
                  (d, f, n, s))
-COPY_ASYNC(cuMemcpyAsync, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s), d, f)
+COPY_ASYNC(cuMemcpyAsync, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s), d, kEither, f,
+           kEither)
 SIMGPU_TWO_FORMS(cuMemcpyAsync, _ptsz, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s),
                  (d, f, n, s))
 

@@ -272,6 +272,10 @@ SIMGPU_API cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevi
       *value = 1;
       break;
     default:
+      if (attribute < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
+          attribute >= CU_DEVICE_ATTRIBUTE_MAX) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
       *value = 0;
       break;
   }
@@ -326,7 +330,9 @@ SIMGPU_API cuDevicePrimaryCtxRelease_v2(CUdevice) {
 SIMGPU_API cuDevicePrimaryCtxReset_v2(CUdevice) {
   if (CUresult r = EnterDriver(); r != CUDA_SUCCESS) return r;
   Scheduler::Get().WaitAll();
+  Scheduler::Get().Reset();
   Scheduler::Get().ClearError();
+  DeviceMemory::Get().Reset();
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned int flags) {
@@ -434,8 +440,8 @@ SIMGPU_API cuCtxGetCacheConfig(CUfunc_cache* config) {
 }
 SIMGPU_API cuCtxSetCacheConfig(CUfunc_cache) { return CUDA_SUCCESS; }
 SIMGPU_API cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  if (least != nullptr) *least = 0;
-  if (greatest != nullptr) *greatest = -5;
+  if (least != nullptr) *least = kLeastPriority;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
   return CUDA_SUCCESS;
 }
 SIMGPU_API cuProfilerStart() { return CUDA_SUCCESS; }

@@ -131,6 +131,11 @@ SIMGPU_API cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary lib
   if (CUresult r = EnterDriver(); r != CUDA_SUCCESS) return r;
   return FindVariable(library, name, address, bytes);
 }
+SIMGPU_API cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                               const char* name) {
+  // Host and device share their addresses, so a managed variable is as any other.
+  return cuLibraryGetGlobal(address, bytes, library, name);
+}
 SIMGPU_API cuLibraryGetKernelCount(unsigned int* count, CUlibrary library) {
   Module* module = Modules::Get().FindModule(library);
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -199,8 +204,10 @@ SIMGPU_API cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunc
       *value = static_cast<int>(info.registers);
       break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      *value = static_cast<int>(f->module->sm);
+      break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = 90;
+      *value = 90;  // compiled for the device when it was loaded
       break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       *value = static_cast<int>(f->max_dynamic_shared);

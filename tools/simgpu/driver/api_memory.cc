@@ -50,7 +50,7 @@ SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
   SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
   Scheduler::Get().WaitAll();
   if (CUresult error = Scheduler::Get().error(); error != CUDA_SUCCESS) return error;
-  return Memory().Free(address);
+  return Memory().IsManaged(address) ? Memory().FreeHost(address, true) : Memory().Free(address);
 }
 
 template <bool kPerThread>
@@ -102,30 +102,41 @@ SIMGPU_API cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr
   return CUDA_SUCCESS;
 }
 
-static CUresult HostAlloc(void** out, size_t bytes) {
+static CUresult HostAlloc(void** out, size_t bytes, unsigned flags, bool managed) {
   SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t address = 0;
-  CUresult result = Memory().AllocHost(bytes, &address);
+  CUresult result = Memory().AllocHost(bytes, flags, managed, &address);
   if (result == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
   return result;
 }
-SIMGPU_API cuMemHostAlloc(void** out, size_t bytes, unsigned int) { return HostAlloc(out, bytes); }
-SIMGPU_API cuMemAllocHost_v2(void** out, size_t bytes) { return HostAlloc(out, bytes); }
-SIMGPU_API cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned int) {
+// With unified addressing all of it is mapped, asked for or not.
+SIMGPU_API cuMemHostAlloc(void** out, size_t bytes, unsigned int flags) {
+  constexpr unsigned kKnown =
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return HostAlloc(out, bytes, flags | CU_MEMHOSTALLOC_DEVICEMAP, false);
+}
+SIMGPU_API cuMemAllocHost_v2(void** out, size_t bytes) {
+  return HostAlloc(out, bytes, CU_MEMHOSTALLOC_DEVICEMAP, false);
+}
+SIMGPU_API cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned int flags) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   void* at = nullptr;
-  CUresult result = HostAlloc(&at, bytes);
+  CUresult result = HostAlloc(&at, bytes, 0, true);
   if (result == CUDA_SUCCESS) *out = reinterpret_cast<CUdeviceptr>(at);
   return result;
 }
 SIMGPU_API cuMemFreeHost(void* at) {
   SIMGPU_ENTER();
   Scheduler::Get().WaitAll();
-  return Memory().FreeHost(reinterpret_cast<uint64_t>(at));
+  return Memory().FreeHost(reinterpret_cast<uint64_t>(at), false);
 }
-SIMGPU_API cuMemHostRegister_v2(void* at, size_t bytes, unsigned int) {
+SIMGPU_API cuMemHostRegister_v2(void* at, size_t bytes, unsigned int flags) {
   SIMGPU_ENTER();
-  return Memory().RegisterHost(reinterpret_cast<uint64_t>(at), bytes);
+  return Memory().RegisterHost(reinterpret_cast<uint64_t>(at), bytes,
+                               flags | CU_MEMHOSTREGISTER_DEVICEMAP);
 }
 SIMGPU_API cuMemHostUnregister(void* at) {
   SIMGPU_ENTER();
@@ -141,10 +152,9 @@ SIMGPU_API cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* at, unsigned int
 }
 SIMGPU_API cuMemHostGetFlags(unsigned int* flags, void* at) {
   SIMGPU_ENTER();
-  if (flags == nullptr || !Memory().IsPinnedHost(reinterpret_cast<uint64_t>(at))) {
+  if (flags == nullptr || !Memory().HostFlags(reinterpret_cast<uint64_t>(at), flags)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *flags = CU_MEMHOSTALLOC_DEVICEMAP;
   return CUDA_SUCCESS;
 }
 
@@ -155,7 +165,8 @@ static CUresult OneAttribute(void* data, CUpointer_attribute attribute, CUdevice
   if (!host && !device) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *static_cast<unsigned*>(data) = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      *static_cast<unsigned*>(data) =
+          host && !Memory().IsManaged(address) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       *static_cast<CUdeviceptr*>(data) = address;
@@ -165,7 +176,7 @@ static CUresult OneAttribute(void* data, CUpointer_attribute attribute, CUdevice
       *static_cast<void**>(data) = reinterpret_cast<void*>(address);
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      *static_cast<int*>(data) = 0;
+      *static_cast<unsigned*>(data) = Memory().IsManaged(address) ? 1 : 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       *static_cast<int*>(data) = 0;
@@ -276,6 +287,15 @@ SIMGPU_API cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDe
   const bool read = access[0].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
   const bool write = access[0].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return Memory().SetAccess(address, bytes, read, write);
+}
+SIMGPU_API cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,
+                          CUdeviceptr address) {
+  SIMGPU_ENTER();
+  if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
+  return Memory().GetAccess(address, flags);
 }
 SIMGPU_API cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
   SIMGPU_ENTER();

@@ -1,4 +1,6 @@
 // Streams and events.
+#include <algorithm>
+
 #include "tools/simgpu/driver/api.h"
 
 #undef cuEventElapsedTime
@@ -8,6 +10,8 @@ using namespace simgpu;
 static CUresult NewStream(CUstream* out, unsigned int flags, int priority) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   if (out == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  // Priorities outside of the range are taken as its ends.
+  priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
   *out = reinterpret_cast<CUstream>(
       Scheduler::Get().Create(flags != CU_STREAM_NON_BLOCKING, priority));
   return CUDA_SUCCESS;
@@ -95,6 +99,9 @@ SIMGPU_TWO_FORMS(cuStreamIsCapturing, _ptsz, (CUstream s, CUstreamCaptureStatus*
 SIMGPU_API cuEventCreate(CUevent* out, unsigned int flags) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   if (out == nullptr || flags > 7) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0 && (flags & CU_EVENT_DISABLE_TIMING) == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   *out = reinterpret_cast<CUevent>(
       Scheduler::Get().CreateEvent((flags & CU_EVENT_DISABLE_TIMING) == 0));
   return CUDA_SUCCESS;

@@ -35,6 +35,8 @@ def main():
     include, output, sources = sys.argv[1], sys.argv[2], sys.argv[3:]
     with open(f'{include}/cudaTypedefs.h') as f:
         typedefs = f.read()
+    with open(f'{include}/cudaProfilerTypedefs.h') as f:
+        typedefs += f.read()
     with open(f'{include}/cuda.h') as f:
         header = f.read()
     table = symbols(typedefs, header)

@@ -80,7 +80,7 @@ DeviceMemory::DeviceMemory() {
     auto it = registered_.upper_bound(address);
     if (it == registered_.begin()) return false;
     --it;
-    return address + bytes <= it->first + it->second;
+    return address + bytes <= it->first + it->second.bytes;
   };
 }
 
@@ -193,13 +193,19 @@ CUresult DeviceMemory::Free(uint64_t address) {
   auto it = allocations_.find(address);
   if (it == allocations_.end()) return CUDA_ERROR_INVALID_VALUE;
   ++stats_.free;
+  FreeLocked(it);
+  return CUDA_SUCCESS;
+}
+
+void DeviceMemory::FreeLocked(std::map<uint64_t, Allocation>::iterator it) {
+  const uint64_t address = it->first;
   const Allocation allocation = it->second;
   allocations_.erase(it);
   uint64_t handle = allocation.handle, base = address;
   if (handle == 0) {
     Block& block = blocks_[allocation.block];
     GiveTo(&block.free, address - allocation.block, RoundUp(allocation.bytes, 512));
-    if (--block.live > 0) return CUDA_SUCCESS;
+    if (--block.live > 0) return;
     handle = block.handle;
     base = allocation.block;
     blocks_.erase(allocation.block);
@@ -210,7 +216,13 @@ CUresult DeviceMemory::Free(uint64_t address) {
   GiveAddress(base, size);
   chunks_[handle].references = 0;
   DropReference(handle);
-  return CUDA_SUCCESS;
+}
+
+void DeviceMemory::Reset() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  while (!allocations_.empty()) FreeLocked(allocations_.begin());
+  while (!host_.empty()) FreeHostLocked(host_.begin());
+  registered_.clear();
 }
 
 bool DeviceMemory::FindRange(uint64_t address, uint64_t* base, uint64_t* bytes) {
@@ -230,7 +242,7 @@ bool DeviceMemory::FindRange(uint64_t address, uint64_t* base, uint64_t* bytes) 
          inside(std::prev(mapping)->first, std::prev(mapping)->second.bytes);
 }
 
-CUresult DeviceMemory::AllocHost(uint64_t bytes, uint64_t* address) {
+CUresult DeviceMemory::AllocHost(uint64_t bytes, unsigned flags, bool managed, uint64_t* address) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t size = RoundUp(bytes, page_);
@@ -239,27 +251,35 @@ CUresult DeviceMemory::AllocHost(uint64_t bytes, uint64_t* address) {
   void* mapped = mmap(reinterpret_cast<void*>(at), size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  host_[at] = size;
+  host_[at] = {size, flags, managed};
   *address = at;
   return CUDA_SUCCESS;
 }
 
-CUresult DeviceMemory::FreeHost(uint64_t address) {
+CUresult DeviceMemory::FreeHost(uint64_t address, bool managed) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = host_.find(address);
-  if (it == host_.end()) return CUDA_ERROR_INVALID_VALUE;
-  mmap(reinterpret_cast<void*>(address), it->second, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  GiveAddress(address, it->second);
-  host_.erase(it);
+  if (it == host_.end() || it->second.managed != managed) return CUDA_ERROR_INVALID_VALUE;
+  FreeHostLocked(it);
   return CUDA_SUCCESS;
 }
 
-CUresult DeviceMemory::RegisterHost(uint64_t address, uint64_t bytes) {
+void DeviceMemory::FreeHostLocked(std::map<uint64_t, HostBlock>::iterator it) {
+  mmap(reinterpret_cast<void*>(it->first), it->second.bytes, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  GiveAddress(it->first, it->second.bytes);
+  host_.erase(it);
+}
+
+CUresult DeviceMemory::RegisterHost(uint64_t address, uint64_t bytes, unsigned flags) {
   if (bytes == 0 || address == 0) return CUDA_ERROR_INVALID_VALUE;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (registered_.contains(address)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  registered_[address] = bytes;
+  auto next = registered_.lower_bound(address);
+  const bool overlaps_next = next != registered_.end() && next->first < address + bytes;
+  const bool overlaps_last = next != registered_.begin() &&
+                             std::prev(next)->first + std::prev(next)->second.bytes > address;
+  if (overlaps_next || overlaps_last) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  registered_[address] = {bytes, flags, false};
   return CUDA_SUCCESS;
 }
 
@@ -268,13 +288,68 @@ CUresult DeviceMemory::UnregisterHost(uint64_t address) {
   return registered_.erase(address) != 0 ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
-bool DeviceMemory::IsPinnedHost(uint64_t address) {
-  std::lock_guard<std::mutex> lock(mutex_);
+const DeviceMemory::HostBlock* DeviceMemory::FindHost(uint64_t address, uint64_t* base) const {
   for (const auto* table : {&host_, &registered_}) {
     auto it = table->upper_bound(address);
     if (it == table->begin()) continue;
     --it;
-    if (address - it->first < it->second) return true;
+    if (address - it->first >= it->second.bytes) continue;
+    *base = it->first;
+    return &it->second;
+  }
+  return nullptr;
+}
+
+bool DeviceMemory::IsPinnedHost(uint64_t address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t base = 0;
+  return FindHost(address, &base) != nullptr;
+}
+
+bool DeviceMemory::HostFlags(uint64_t address, unsigned* flags) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t base = 0;
+  const HostBlock* block = FindHost(address, &base);
+  if (block == nullptr || block->managed) return false;
+  *flags = block->flags;
+  return true;
+}
+
+bool DeviceMemory::IsManaged(uint64_t address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t base = 0;
+  const HostBlock* block = FindHost(address, &base);
+  return block != nullptr && block->managed;
+}
+
+bool DeviceMemory::IsReachable(uint64_t address, uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto inside = [&](uint64_t base, uint64_t size) {
+    return address - base < size && bytes <= size - (address - base);
+  };
+  auto allocation = allocations_.upper_bound(address);
+  if (allocation != allocations_.begin()) {
+    --allocation;
+    if (inside(allocation->first, allocation->second.bytes)) return true;
+  }
+  uint64_t base = 0;
+  if (const HostBlock* block = FindHost(address, &base); block != nullptr) {
+    return inside(base, block->bytes);
+  }
+  auto area = variables_.upper_bound(address);
+  if (area != variables_.begin()) {
+    --area;
+    if (inside(area->first, area->second)) return true;
+  }
+  const uint64_t end = address + bytes;
+  auto mapping = mappings_.upper_bound(address);
+  if (mapping == mappings_.begin() || end < address) return false;
+  uint64_t at = address;
+  for (--mapping; mapping != mappings_.end() && mapping->first <= at; ++mapping) {
+    if (mapping->second.access == CU_MEM_ACCESS_FLAGS_PROT_NONE) return false;
+    if (at - mapping->first >= mapping->second.bytes) return false;
+    at = mapping->first + mapping->second.bytes;
+    if (at >= end) return true;
   }
   return false;
 }
@@ -289,6 +364,7 @@ uint64_t DeviceMemory::AllocVariable(uint64_t bytes, uint64_t align) {
     void* mapped = mmap(reinterpret_cast<void*>(at), size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (mapped == MAP_FAILED) return 0;
+    variables_[at] = size;
     variable_at_ = at;
     variable_end_ = at + size;
   }
@@ -369,7 +445,7 @@ CUresult DeviceMemory::Map(uint64_t address, uint64_t bytes, uint64_t handle) {
   }
   if (CUresult result = MapLocked(address, handle, PROT_NONE); result != CUDA_SUCCESS)
     return result;
-  mappings_[address] = {bytes, handle, false};
+  mappings_[address] = {bytes, handle, CU_MEM_ACCESS_FLAGS_PROT_NONE};
   ++chunk->second.mappings;
   return CUDA_SUCCESS;
 }
@@ -410,7 +486,9 @@ CUresult DeviceMemory::SetAccess(uint64_t address, uint64_t bytes, bool read, bo
   if (at != address + bytes || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   for (at = address; at < address + bytes;) {
     Mapping& mapping = mappings_[at];
-    mapping.access = read || write;
+    mapping.access = write  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                     : read ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                            : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     ++stats_.set_access;
     at += mapping.bytes;
   }
@@ -418,6 +496,16 @@ CUresult DeviceMemory::SetAccess(uint64_t address, uint64_t bytes, bool read, bo
   return mprotect(reinterpret_cast<void*>(address), bytes, protection) == 0
              ? CUDA_SUCCESS
              : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult DeviceMemory::GetAccess(uint64_t address, unsigned long long* flags) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = mappings_.upper_bound(address);
+  if (it == mappings_.begin()) return CUDA_ERROR_INVALID_VALUE;
+  --it;
+  if (address - it->first >= it->second.bytes) return CUDA_ERROR_INVALID_VALUE;
+  *flags = it->second.access;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace simgpu

@@ -36,11 +36,18 @@ class DeviceMemory {
 
   // Memory that kernels can reach and the host owns. Window addresses too, so that kernels reach it
   // directly.
-  CUresult AllocHost(uint64_t bytes, uint64_t* address);
-  CUresult FreeHost(uint64_t address);
-  CUresult RegisterHost(uint64_t address, uint64_t bytes);
+  CUresult AllocHost(uint64_t bytes, unsigned flags, bool managed, uint64_t* address);
+  // Managed memory is freed as device memory is, other host memory as such.
+  CUresult FreeHost(uint64_t address, bool managed);
+  CUresult RegisterHost(uint64_t address, uint64_t bytes, unsigned flags);
   CUresult UnregisterHost(uint64_t address);
   bool IsPinnedHost(uint64_t address);
+  // As it was allocated or registered; false for other memory.
+  bool HostFlags(uint64_t address, unsigned* flags);
+  bool IsManaged(uint64_t address);
+  // Every byte can be reached from the device: inside one allocation, one piece of host memory or a
+  // module's variables, or in mappings with access that follow each other.
+  bool IsReachable(uint64_t address, uint64_t bytes);
   bool InWindow(uint64_t address) const { return address - window_ < window_bytes_; }
 
   // Memory of module variables: not counted.
@@ -55,6 +62,11 @@ class DeviceMemory {
   CUresult Map(uint64_t address, uint64_t bytes, uint64_t handle);
   CUresult Unmap(uint64_t address, uint64_t bytes);
   CUresult SetAccess(uint64_t address, uint64_t bytes, bool read, bool write);
+  CUresult GetAccess(uint64_t address, unsigned long long* flags);
+
+  // Frees the allocations of device and host memory that belong to a context. Memory made by Create
+  // belongs to the process.
+  void Reset();
 
   const MemoryMap& map() const { return map_; }
 
@@ -65,7 +77,7 @@ class DeviceMemory {
   };
   struct Mapping {
     uint64_t bytes = 0, handle = 0;
-    bool access = false;
+    unsigned long long access = 0;  // CUmemAccess_flags
   };
   struct Allocation {
     uint64_t bytes = 0;   // as asked
@@ -78,7 +90,16 @@ class DeviceMemory {
     std::map<uint64_t, uint64_t> free;  // offset -> bytes
   };
 
+  struct HostBlock {
+    uint64_t bytes = 0;
+    unsigned flags = 0;
+    bool managed = false;
+  };
+
   DeviceMemory();
+  void FreeLocked(std::map<uint64_t, Allocation>::iterator it);
+  void FreeHostLocked(std::map<uint64_t, HostBlock>::iterator it);
+  const HostBlock* FindHost(uint64_t address, uint64_t* base) const;
   uint64_t TakeAddress(uint64_t bytes, uint64_t align);
   void GiveAddress(uint64_t address, uint64_t bytes);
   CUresult CreateLocked(uint64_t bytes, uint64_t* handle);
@@ -95,7 +116,8 @@ class DeviceMemory {
   std::map<uint64_t, Mapping> mappings_;
   std::map<uint64_t, Allocation> allocations_;
   std::map<uint64_t, Block> blocks_;
-  std::map<uint64_t, uint64_t> host_, registered_;
+  std::map<uint64_t, HostBlock> host_, registered_;
+  std::map<uint64_t, uint64_t> variables_;  // areas of module variables
   uint64_t variable_at_ = 0, variable_end_ = 0;
   uint64_t next_handle_ = 1;
   MemoryStats stats_;

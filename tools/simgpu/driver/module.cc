@@ -67,6 +67,7 @@ CUresult Modules::LoadTexts(const std::vector<std::string>& texts, Module** out)
     parts.push_back(*std::move(parsed));
   }
   auto module = std::make_unique<Module>();
+  module->sm = parts[0].sm;
   absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(
       Link(std::move(parts)),
       [](const tidepool::ptx::Variable& variable) -> absl::StatusOr<uint64_t> {

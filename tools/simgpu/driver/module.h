@@ -29,6 +29,7 @@ struct Module {
   std::vector<std::unique_ptr<Program>> programs;  // one per PTX text
   std::map<std::string, std::unique_ptr<Function>> functions;
   std::map<std::string, ProgramVariable> variables;
+  uint32_t sm = 0;  // the architecture that the PTX was made for
 };
 
 class Modules {

@@ -90,6 +90,11 @@ CUresult Scheduler::Destroy(CUstream handle) {
   // Its work goes on: dependents hold the ops. The legacy stream still has to wait for it.
   auto it = streams_.find(handle);
   if (it == streams_.end()) return CUDA_ERROR_INVALID_HANDLE;
+  const Stream& stream = *it->second;
+  if (stream.blocking && stream.last != nullptr && !stream.last->done) {
+    std::erase_if(orphans_, [](const auto& op) { return op->done; });
+    orphans_.push_back(stream.last);
+  }
   streams_.erase(it);
   return CUDA_SUCCESS;
 }
@@ -136,6 +141,8 @@ std::shared_ptr<Op> Scheduler::Enqueue(Stream* stream, Engine engine,
       if (other->blocking) AddDependency(op, other->last);
     }
     for (auto& [thread, other] : thread_streams_) AddDependency(op, other->last);
+    for (auto& orphan : orphans_) AddDependency(op, orphan);
+    orphans_.clear();  // what comes later waits for this op
   } else if (stream->blocking) {
     AddDependency(op, legacy_.last);
   }
@@ -315,6 +322,15 @@ bool Scheduler::StreamIdle(Stream* stream) {
 CUresult Scheduler::error() {
   std::lock_guard<std::mutex> lock(mutex_);
   return error_;
+}
+
+void Scheduler::Reset() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  streams_.clear();
+  thread_streams_.clear();
+  events_.clear();
+  orphans_.clear();
+  legacy_.last = nullptr;
 }
 
 void Scheduler::ClearError() {

@@ -85,6 +85,9 @@ class Scheduler {
   void WaitAll();
   bool StreamIdle(Stream* stream);
 
+  // Forgets every stream and event, as when their context is destroyed. Nothing may be pending.
+  void Reset();
+
   // The sticky error, CUDA_SUCCESS while the context lives.
   CUresult error();
   void ClearError();
@@ -109,6 +112,8 @@ class Scheduler {
   std::map<uint64_t, std::unique_ptr<Stream>> thread_streams_;
   std::map<void*, std::unique_ptr<Event>> events_;
   Stream legacy_;
+  // The last ops of blocking streams that are gone: the legacy stream still waits for them.
+  std::vector<std::shared_ptr<Op>> orphans_;
   std::vector<std::shared_ptr<Op>> ready_;
   std::deque<std::shared_ptr<Op>> untimed_;  // in the order of issue
   uint64_t engine_free_[4] = {0, 0, 0, 0};
