@@ -9,12 +9,14 @@ TIDEPOOL_HOOK(cuInit, (unsigned int flags), if (!OnFirstCall()) return CUDA_ERRO
               return real(flags);)
 
 // --- Code ---
-#define TIDEPOOL_LOADED(call, handle, image)                                        \
-  CUresult result = call;                                                           \
+#define TIDEPOOL_LOADED(call, handle, image)                                                   \
+  CUresult result = call;                                                                      \
   if (result == CUDA_SUCCESS && (handle) != nullptr) Registry::Get().OnLoad(*(handle), image); \
   return result;
-TIDEPOOL_HOOK(cuModuleLoadData, (CUmodule * m, const void* image), TIDEPOOL_LOADED(real(m, image), m, image))
-TIDEPOOL_HOOK(cuModuleLoadDataEx, (CUmodule * m, const void* image, unsigned int n, CUjit_option* o, void** v),
+TIDEPOOL_HOOK(cuModuleLoadData, (CUmodule * m, const void* image),
+              TIDEPOOL_LOADED(real(m, image), m, image))
+TIDEPOOL_HOOK(cuModuleLoadDataEx,
+              (CUmodule * m, const void* image, unsigned int n, CUjit_option* o, void** v),
               TIDEPOOL_LOADED(real(m, image, n, o, v), m, image))
 TIDEPOOL_HOOK(cuModuleLoadFatBinary, (CUmodule * m, const void* image),
               TIDEPOOL_LOADED(real(m, image), m, image))
@@ -37,10 +39,12 @@ TIDEPOOL_HOOK(cuLibraryGetModule, (CUmodule * m, CUlibrary l), CUresult result =
               if (result == CUDA_SUCCESS) Registry::Get().OnAlias(*m, l); return result;)
 TIDEPOOL_HOOK(cuModuleGetFunction, (CUfunction * f, CUmodule m, const char* name),
               CUresult result = real(f, m, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*f, m, name, false); return result;)
+              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*f, m, name, false);
+              return result;)
 TIDEPOOL_HOOK(cuLibraryGetKernel, (CUkernel * k, CUlibrary l, const char* name),
               CUresult result = real(k, l, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*k, l, name, true); return result;)
+              if (result == CUDA_SUCCESS) Registry::Get().OnKernel(*k, l, name, true);
+              return result;)
 TIDEPOOL_HOOK(cuKernelGetFunction, (CUfunction * f, CUkernel k), CUresult result = real(f, k);
               if (result == CUDA_SUCCESS) Registry::Get().OnKernelAlias(*f, k); return result;)
 TIDEPOOL_HOOK(cuModuleGetGlobal_v2, (CUdeviceptr * p, size_t* n, CUmodule m, const char* name),
@@ -54,37 +58,41 @@ TIDEPOOL_HOOK(cuLibraryGetManaged, (CUdeviceptr * p, size_t* n, CUlibrary l, con
               if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
 
 // --- Launches ---
-#define TIDEPOOL_LAUNCH_PARAMS                                                                       \
-  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, \
-   unsigned int bz, unsigned int shared, CUstream s, void** params, void** extra)
-TIDEPOOL_HOOKS(cuLaunchKernel, _ptsz, TIDEPOOL_LAUNCH_PARAMS, Engine* engine = ActiveEngine();
-               auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params, extra); };
-               if (engine == nullptr) return issue(); LaunchCall call;
-               call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
-               call.params = params; call.extra = extra; call.per_thread = kPerThread;
-               return RunLaunch(engine, GetDriverApi(), call, issue);)
-TIDEPOOL_HOOKS(cuLaunchKernelEx, _ptsz,
-               (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
-               Engine* engine = ActiveEngine(); auto issue = [&] { return real(c, f, params, extra); };
-               if (engine == nullptr || c == nullptr) return issue(); LaunchCall call; call.config = *c;
-               call.function = f; call.params = params; call.extra = extra; call.per_thread = kPerThread;
-               return RunLaunch(engine, GetDriverApi(), call, issue);)
-#define TIDEPOOL_COOPERATIVE_PARAMS                                                                  \
-  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, \
-   unsigned int bz, unsigned int shared, CUstream s, void** params)
-TIDEPOOL_HOOKS(cuLaunchCooperativeKernel, _ptsz, TIDEPOOL_COOPERATIVE_PARAMS,
-               Engine* engine = ActiveEngine();
-               auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params); };
-               if (engine == nullptr) return issue(); LaunchCall call;
-               call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
-               call.params = params; call.per_thread = kPerThread; call.cooperative = true;
-               return RunLaunch(engine, GetDriverApi(), call, issue);)
+#define TIDEPOOL_LAUNCH_PARAMS                                                       \
+  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
+   unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void** params, void** extra)
+TIDEPOOL_HOOKS(
+    cuLaunchKernel, _ptsz, TIDEPOOL_LAUNCH_PARAMS, Engine* engine = ActiveEngine();
+    auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params, extra); };
+    if (engine == nullptr) return issue(); LaunchCall call;
+    call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
+    call.params = params; call.extra = extra; call.per_thread = kPerThread;
+    return RunLaunch(engine, GetDriverApi(), call, issue);)
+TIDEPOOL_HOOKS(
+    cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
+    Engine* engine = ActiveEngine();
+    auto issue = [&] { return real(c, f, params, extra); };
+    if (engine == nullptr || c == nullptr) return issue(); LaunchCall call; call.config = *c;
+    call.function = f; call.params = params; call.extra = extra; call.per_thread = kPerThread;
+    return RunLaunch(engine, GetDriverApi(), call, issue);)
+#define TIDEPOOL_COOPERATIVE_PARAMS                                                  \
+  (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
+   unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void** params)
+TIDEPOOL_HOOKS(
+    cuLaunchCooperativeKernel, _ptsz, TIDEPOOL_COOPERATIVE_PARAMS, Engine* engine = ActiveEngine();
+    auto issue = [&] { return real(f, gx, gy, gz, bx, by, bz, shared, s, params); };
+    if (engine == nullptr) return issue(); LaunchCall call;
+    call.config = {gx, gy, gz, bx, by, bz, shared, s, nullptr, 0}; call.function = f;
+    call.params = params; call.per_thread = kPerThread; call.cooperative = true;
+    return RunLaunch(engine, GetDriverApi(), call, issue);)
 
 // --- Streams, contexts ---
-TIDEPOOL_HOOK(cuStreamDestroy_v2, (CUstream s), if (Engine* engine = ActiveEngine()) engine->OnStreamDestroy(s);
+TIDEPOOL_HOOK(cuStreamDestroy_v2, (CUstream s),
+              if (Engine* engine = ActiveEngine()) engine->OnStreamDestroy(s);
               return real(s);)
 TIDEPOOL_HOOK(cuCtxDestroy_v2, (CUcontext c), CUresult result = real(c);
-              if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(c); return result;)
+              if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(c);
+              return result;)
 TIDEPOOL_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice d), CUresult result = real(d);
               if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(nullptr);
               return result;)
@@ -103,10 +111,11 @@ void Substitute(const char* name, void** function, int version, cuuint64_t flags
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress_v2(
-    const char* name, void** function, int version, cuuint64_t flags,
-    CUdriverProcAddressQueryResult* status) {
-  using F = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
+cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
+                    CUdriverProcAddressQueryResult* status) {
+  using F =
+      CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
   static const auto real = Real<F>("cuGetProcAddress_v2");
   if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
   CUresult result = real(name, function, version, flags, status);
@@ -114,8 +123,8 @@ extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddr
   return result;
 }
 #undef cuGetProcAddress
-extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(
-    const char* name, void** function, int version, cuuint64_t flags) {
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
+cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
   using F = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
   static const auto real = Real<F>("cuGetProcAddress");
   if (real == nullptr) return CUDA_ERROR_NOT_FOUND;

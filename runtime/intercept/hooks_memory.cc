@@ -11,7 +11,12 @@ class MemsetReplay final : public Replay {
  public:
   MemsetReplay(CUdeviceptr address, size_t pitch, unsigned value, unsigned bytes, size_t width,
                size_t height)
-      : address_(address), pitch_(pitch), value_(value), bytes_(bytes), width_(width), height_(height) {}
+      : address_(address),
+        pitch_(pitch),
+        value_(value),
+        bytes_(bytes),
+        width_(width),
+        height_(height) {}
   CUresult Issue(CUstream s) const override {
     const DriverApi& api = GetDriverApi();
     const auto byte = static_cast<unsigned char>(value_);
@@ -36,7 +41,8 @@ class MemsetReplay final : public Replay {
 
 class CopyReplay final : public Replay {
  public:
-  CopyReplay(CUdeviceptr to, CUdeviceptr from, size_t bytes) : to_(to), from_(from), bytes_(bytes) {}
+  CopyReplay(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+      : to_(to), from_(from), bytes_(bytes) {}
   CUresult Issue(CUstream s) const override {
     return GetDriverApi().MemcpyDtoDAsync(to_, from_, bytes_, s);
   }
@@ -81,9 +87,10 @@ CUresult Copy(const char* name, CUdeviceptr to, CUdeviceptr from, size_t bytes, 
 }
 
 // A copy of rows: which bytes of a buffer it covers is not worked out, so it updates.
-CUresult CopyRows(const char* name, bool to_device, CUdeviceptr to, bool from_device, CUdeviceptr from,
-                  const void* from_host, size_t host_pitch, size_t width, size_t rows, CUstream stream,
-                  bool per_thread, bool blocking, absl::FunctionRef<CUresult()> issue) {
+CUresult CopyRows(const char* name, bool to_device, CUdeviceptr to, bool from_device,
+                  CUdeviceptr from, const void* from_host, size_t host_pitch, size_t width,
+                  size_t rows, CUstream stream, bool per_thread, bool blocking,
+                  absl::FunctionRef<CUresult()> issue) {
   Engine* engine = ActiveEngine();
   if (engine == nullptr) return issue();
   OpRequest request;
@@ -95,7 +102,8 @@ CUresult CopyRows(const char* name, bool to_device, CUdeviceptr to, bool from_de
   if (from_device && engine->InPool(from)) {
     request.regions.push_back({from, 0, AccessMode::kRead, false});
   }
-  if (to_device && engine->InPool(to)) request.regions.push_back({to, 0, AccessMode::kWrite, false});
+  if (to_device && engine->InPool(to))
+    request.regions.push_back({to, 0, AccessMode::kWrite, false});
   if (request.regions.empty()) return issue();
   if (to_device && !from_device && from_host != nullptr) {
     for (size_t row = 0; row < rows; ++row) {
@@ -122,16 +130,16 @@ CUresult Copy2D(const char* name, const CUDA_MEMCPY2D* c, CUstream stream, bool 
   const size_t pitch = c->srcPitch != 0 ? c->srcPitch : c->WidthInBytes;
   if (host != nullptr) host += c->srcY * pitch + c->srcXInBytes;
   return CopyRows(name, to_device, c->dstDevice, from_device && !host_source, c->srcDevice,
-                  host_source ? host : nullptr, pitch, c->WidthInBytes, c->Height, stream, per_thread,
-                  blocking, issue);
+                  host_source ? host : nullptr, pitch, c->WidthInBytes, c->Height, stream,
+                  per_thread, blocking, issue);
 }
 
 CUresult Copy3D(const char* name, const CUDA_MEMCPY3D* c, CUstream stream, bool per_thread,
                 bool blocking, absl::FunctionRef<CUresult()> issue) {
   if (c == nullptr) return issue();
   const bool host_source = c->srcMemoryType == CU_MEMORYTYPE_HOST;
-  const bool to_device = c->dstMemoryType == CU_MEMORYTYPE_DEVICE ||
-                         c->dstMemoryType == CU_MEMORYTYPE_UNIFIED;
+  const bool to_device =
+      c->dstMemoryType == CU_MEMORYTYPE_DEVICE || c->dstMemoryType == CU_MEMORYTYPE_UNIFIED;
   const size_t pitch = c->srcPitch != 0 ? c->srcPitch : c->WidthInBytes;
   const size_t rows = (c->srcHeight != 0 ? c->srcHeight : c->Height) * c->Depth;
   return CopyRows(name, to_device, c->dstDevice, !host_source, c->srcDevice,
@@ -176,31 +184,33 @@ TIDEPOOL_HOOK(
         (element != 4 && element != 8 && element != 16)) {
       return real(out, pitch, width, height, element);
     } const size_t rows = (width + 511) / 512 * 512;
-    bool ours = true; CUresult result = Allocate(out, rows * height, [&] {
-      ours = false;
-      return real(out, pitch, width, height, element);
-    });
-    if (ours && result == CUDA_SUCCESS) *pitch = rows; return result;)
-TIDEPOOL_HOOK(
-    cuMemFree_v2, (CUdeviceptr at), Engine* engine = ActiveEngine(); BufferInfo info;
-    if (engine == nullptr || !engine->Find(at, &info) || info.address != at) return real(at);
-    // The driver's own free waits for the device, and programs rely on it.
-    CUresult result = GetDriverApi().CtxSynchronize();
-    if (result != CUDA_SUCCESS) return result;
-    return engine->Free(at) ? CUDA_SUCCESS : real(at);)
+    bool ours = true; CUresult result = Allocate(out, rows* height,
+                                                 [&] {
+                                                   ours = false;
+                                                   return real(out, pitch, width, height, element);
+                                                 });
+    if (ours && result == CUDA_SUCCESS) * pitch = rows; return result;)
+TIDEPOOL_HOOK(cuMemFree_v2, (CUdeviceptr at), Engine* engine = ActiveEngine(); BufferInfo info;
+              if (engine == nullptr || !engine->Find(at, &info) ||
+                  info.address != at) return real(at);
+              // The driver's own free waits for the device, and programs rely on it.
+              CUresult result = GetDriverApi().CtxSynchronize();
+              if (result != CUDA_SUCCESS) return result;
+              return engine->Free(at) ? CUDA_SUCCESS : real(at);)
 TIDEPOOL_HOOKS(cuMemAllocAsync, _ptsz, (CUdeviceptr * out, size_t bytes, CUstream s),
                return Allocate(out, bytes, [&] { return real(out, bytes, s); });)
 TIDEPOOL_HOOKS(cuMemFreeAsync, _ptsz, (CUdeviceptr at, CUstream s), Engine* engine = ActiveEngine();
                if (engine != nullptr && engine->Free(at)) return CUDA_SUCCESS; return real(at, s);)
-TIDEPOOL_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t* total), Engine* engine = EngineForAllocation();
+TIDEPOOL_HOOK(cuMemGetInfo_v2, (size_t * free_bytes, size_t* total),
+              Engine* engine = EngineForAllocation();
               if (engine == nullptr) return real(free_bytes, total);
               engine->MemGetInfo(free_bytes, total); return CUDA_SUCCESS;)
-TIDEPOOL_HOOK(
-    cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t* bytes, CUdeviceptr at),
-    Engine* engine = ActiveEngine(); BufferInfo info;
-    if (engine == nullptr || !engine->Find(at, &info)) return real(base, bytes, at);
-    if (base != nullptr) *base = info.address; if (bytes != nullptr) *bytes = info.bytes;
-    return CUDA_SUCCESS;)
+TIDEPOOL_HOOK(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t* bytes, CUdeviceptr at),
+              Engine* engine = ActiveEngine();
+              BufferInfo info;
+              if (engine == nullptr || !engine->Find(at, &info)) return real(base, bytes, at);
+              if (base != nullptr) * base = info.address;
+              if (bytes != nullptr) * bytes = info.bytes; return CUDA_SUCCESS;)
 
 namespace tidepool {
 namespace {
@@ -231,7 +241,8 @@ bool Attribute(const BufferInfo& info, CUpointer_attribute attribute, void* data
   }
 }
 
-// Memory may not be bound yet, and then the driver knows nothing of the address: it is pinned to be asked about.
+// Memory may not be bound yet, and then the driver knows nothing of the address: it is pinned to be
+// asked about.
 bool Describe(CUdeviceptr at, BufferInfo* info) {
   Engine* engine = ActiveEngine();
   return engine != nullptr && engine->Find(at, info);
@@ -240,64 +251,78 @@ bool Describe(CUdeviceptr at, BufferInfo* info) {
 }  // namespace
 }  // namespace tidepool
 
-TIDEPOOL_HOOK(cuPointerGetAttribute, (void* data, CUpointer_attribute attribute, CUdeviceptr at),
-              BufferInfo info;
-              if (data != nullptr && Describe(at, &info)) {
-                if (Attribute(info, attribute, data)) return CUDA_SUCCESS;
-                if (CUresult r = ActiveEngine()->Pin(at, PinReason::kUnknownCall); r != CUDA_SUCCESS) return r;
-              } return real(data, attribute, at);)
+TIDEPOOL_HOOK(
+    cuPointerGetAttribute, (void* data, CUpointer_attribute attribute, CUdeviceptr at),
+    BufferInfo info;
+    if (data != nullptr && Describe(at, &info)) {
+      if (Attribute(info, attribute, data)) return CUDA_SUCCESS;
+      if (CUresult r = ActiveEngine()->Pin(at, PinReason::kUnknownCall); r != CUDA_SUCCESS)
+        return r;
+    } return real(data, attribute, at);)
 TIDEPOOL_HOOK(
     cuPointerGetAttributes,
-    (unsigned int count, CUpointer_attribute* attributes, void** data, CUdeviceptr at), BufferInfo info;
+    (unsigned int count, CUpointer_attribute* attributes, void** data, CUdeviceptr at),
+    BufferInfo info;
     if (attributes == nullptr || data == nullptr || !Describe(at, &info)) {
       return real(count, attributes, data, at);
-    }
-    if (CUresult r = ActiveEngine()->Pin(at, PinReason::kUnknownCall); r != CUDA_SUCCESS) return r;
+    } if (CUresult r = ActiveEngine()->Pin(at, PinReason::kUnknownCall);
+          r != CUDA_SUCCESS) return r;
     CUresult result = real(count, attributes, data, at); if (result != CUDA_SUCCESS) return result;
     for (unsigned i = 0; i < count; ++i) Attribute(info, attributes[i], data[i]); return result;)
 
 // --- Copies ---
 TIDEPOOL_HOOKS(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr d, const void* h, size_t n),
-               return Copy("cuMemcpyHtoD", d, Address(h), n, nullptr, kPerThread, true, [&] { return real(d, h, n); });)
+               return Copy("cuMemcpyHtoD", d, Address(h), n, nullptr, kPerThread, true,
+                           [&] { return real(d, h, n); });)
 TIDEPOOL_HOOKS(cuMemcpyDtoH_v2, _ptds, (void* h, CUdeviceptr d, size_t n),
-               return Copy("cuMemcpyDtoH", Address(h), d, n, nullptr, kPerThread, true, [&] { return real(h, d, n); });)
+               return Copy("cuMemcpyDtoH", Address(h), d, n, nullptr, kPerThread, true,
+                           [&] { return real(h, d, n); });)
 TIDEPOOL_HOOKS(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr d, CUdeviceptr f, size_t n),
-               return Copy("cuMemcpyDtoD", d, f, n, nullptr, kPerThread, false, [&] { return real(d, f, n); });)
+               return Copy("cuMemcpyDtoD", d, f, n, nullptr, kPerThread, false,
+                           [&] { return real(d, f, n); });)
 TIDEPOOL_HOOKS(cuMemcpy, _ptds, (CUdeviceptr d, CUdeviceptr f, size_t n),
-               return Copy("cuMemcpy", d, f, n, nullptr, kPerThread, true, [&] { return real(d, f, n); });)
+               return Copy("cuMemcpy", d, f, n, nullptr, kPerThread, true,
+                           [&] { return real(d, f, n); });)
 TIDEPOOL_HOOKS(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr d, const void* h, size_t n, CUstream s),
-               return Copy("cuMemcpyHtoDAsync", d, Address(h), n, s, kPerThread, false, [&] { return real(d, h, n, s); });)
+               return Copy("cuMemcpyHtoDAsync", d, Address(h), n, s, kPerThread, false,
+                           [&] { return real(d, h, n, s); });)
 TIDEPOOL_HOOKS(cuMemcpyDtoHAsync_v2, _ptsz, (void* h, CUdeviceptr d, size_t n, CUstream s),
-               return Copy("cuMemcpyDtoHAsync", Address(h), d, n, s, kPerThread, true, [&] { return real(h, d, n, s); });)
+               return Copy("cuMemcpyDtoHAsync", Address(h), d, n, s, kPerThread, true,
+                           [&] { return real(h, d, n, s); });)
 TIDEPOOL_HOOKS(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s),
-               return Copy("cuMemcpyDtoDAsync", d, f, n, s, kPerThread, false, [&] { return real(d, f, n, s); });)
+               return Copy("cuMemcpyDtoDAsync", d, f, n, s, kPerThread, false,
+                           [&] { return real(d, f, n, s); });)
 TIDEPOOL_HOOKS(cuMemcpyAsync, _ptsz, (CUdeviceptr d, CUdeviceptr f, size_t n, CUstream s),
-               return Copy("cuMemcpyAsync", d, f, n, s, kPerThread, true, [&] { return real(d, f, n, s); });)
+               return Copy("cuMemcpyAsync", d, f, n, s, kPerThread, true,
+                           [&] { return real(d, f, n, s); });)
 TIDEPOOL_HOOKS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* c),
                return Copy2D("cuMemcpy2D", c, nullptr, kPerThread, true, [&] { return real(c); });)
 TIDEPOOL_HOOKS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* c),
                return Copy2D("cuMemcpy2D", c, nullptr, kPerThread, true, [&] { return real(c); });)
 TIDEPOOL_HOOKS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* c, CUstream s),
-               return Copy2D("cuMemcpy2DAsync", c, s, kPerThread, true, [&] { return real(c, s); });)
+               return Copy2D("cuMemcpy2DAsync", c, s, kPerThread, true,
+                             [&] { return real(c, s); });)
 TIDEPOOL_HOOKS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* c),
                return Copy3D("cuMemcpy3D", c, nullptr, kPerThread, true, [&] { return real(c); });)
 TIDEPOOL_HOOKS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* c, CUstream s),
-               return Copy3D("cuMemcpy3DAsync", c, s, kPerThread, true, [&] { return real(c, s); });)
+               return Copy3D("cuMemcpy3DAsync", c, s, kPerThread, true,
+                             [&] { return real(c, s); });)
 
 // --- Memsets ---
-#define TIDEPOOL_MEMSETS(bits, type)                                                                   \
-  TIDEPOOL_HOOKS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr d, type v, size_t n),                       \
-                 return Fill("cuMemsetD" #bits, d, 0, v, bits / 8, n, 1, nullptr, kPerThread,          \
-                             [&] { return real(d, v, n); });)                                          \
-  TIDEPOOL_HOOKS(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr d, type v, size_t n, CUstream s),         \
-                 return Fill("cuMemsetD" #bits "Async", d, 0, v, bits / 8, n, 1, s, kPerThread,        \
-                             [&] { return real(d, v, n, s); });)                                       \
-  TIDEPOOL_HOOKS(cuMemsetD2D##bits##_v2, _ptds, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), \
-                 return Fill("cuMemsetD2D" #bits, d, p, v, bits / 8, w, h, nullptr, kPerThread,        \
-                             [&] { return real(d, p, v, w, h); });)                                    \
-  TIDEPOOL_HOOKS(cuMemsetD2D##bits##Async, _ptsz,                                                      \
-                 (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream s),                    \
-                 return Fill("cuMemsetD2D" #bits "Async", d, p, v, bits / 8, w, h, s, kPerThread,      \
+#define TIDEPOOL_MEMSETS(bits, type)                                                              \
+  TIDEPOOL_HOOKS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr d, type v, size_t n),                  \
+                 return Fill("cuMemsetD" #bits, d, 0, v, bits / 8, n, 1, nullptr, kPerThread,     \
+                             [&] { return real(d, v, n); });)                                     \
+  TIDEPOOL_HOOKS(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr d, type v, size_t n, CUstream s),    \
+                 return Fill("cuMemsetD" #bits "Async", d, 0, v, bits / 8, n, 1, s, kPerThread,   \
+                             [&] { return real(d, v, n, s); });)                                  \
+  TIDEPOOL_HOOKS(cuMemsetD2D##bits##_v2, _ptds,                                                   \
+                 (CUdeviceptr d, size_t p, type v, size_t w, size_t h),                           \
+                 return Fill("cuMemsetD2D" #bits, d, p, v, bits / 8, w, h, nullptr, kPerThread,   \
+                             [&] { return real(d, p, v, w, h); });)                               \
+  TIDEPOOL_HOOKS(cuMemsetD2D##bits##Async, _ptsz,                                                 \
+                 (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream s),               \
+                 return Fill("cuMemsetD2D" #bits "Async", d, p, v, bits / 8, w, h, s, kPerThread, \
                              [&] { return real(d, p, v, w, h, s); });)
 TIDEPOOL_MEMSETS(8, unsigned char)
 TIDEPOOL_MEMSETS(16, unsigned short)

@@ -163,8 +163,7 @@ bool Runner::Issue(OpKind kind, OpShape op, bool replayable, int stream,
 void Runner::Allocate() {
   // From a slab's crumbs to seven pages.
   const uint64_t page = options_.page_bytes;
-  const uint64_t bytes =
-      Chance(0.2) ? 1 + Pick(page / 2) : 1 + page / 2 + Pick(6 * page);
+  const uint64_t bytes = Chance(0.2) ? 1 + Pick(page / 2) : 1 + page / 2 + Pick(6 * page);
   CUdeviceptr address = 0;
   CUresult result = engine_->Allocate(bytes, &address);
   if (result != CUDA_SUCCESS) {

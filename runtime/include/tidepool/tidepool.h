@@ -1,5 +1,6 @@
-/* Tidepool's C API, for programs that link libtidepool.so (before libcuda, so that the hooks come first).
- * Every function is thread-safe. None of them is needed: a preloaded library is driven by its environment. */
+/* Tidepool's C API, for programs that link libtidepool.so (before libcuda, so that the hooks come
+ * first). Every function is thread-safe. None of them is needed: a preloaded library is driven by
+ * its environment. */
 #ifndef TIDEPOOL_TIDEPOOL_H_
 #define TIDEPOOL_TIDEPOOL_H_
 
@@ -12,14 +13,14 @@ extern "C" {
 
 typedef enum {
   TIDEPOOL_OK = 0,
-  TIDEPOOL_ERROR_INVALID_VALUE = 1,  /* a bad argument; nothing was done */
-  TIDEPOOL_ERROR_TOO_LATE = 2,       /* memory is managed already */
-  TIDEPOOL_ERROR_NOT_MANAGED = 3,    /* the address is not in memory that Tidepool manages */
-  TIDEPOOL_ERROR_OUT_OF_MEMORY = 4   /* what is to stay resident does not fit the budget */
+  TIDEPOOL_ERROR_INVALID_VALUE = 1, /* a bad argument; nothing was done */
+  TIDEPOOL_ERROR_TOO_LATE = 2,      /* memory is managed already */
+  TIDEPOOL_ERROR_NOT_MANAGED = 3,   /* the address is not in memory that Tidepool manages */
+  TIDEPOOL_ERROR_OUT_OF_MEMORY = 4  /* what is to stay resident does not fit the budget */
 } tidepool_result;
 
-/* Manages device memory from the next allocation on. `budget`: "8GiB", "512MiB", bytes, or "60%" of the device's
- * memory. Before the program's first device allocation. */
+/* Manages device memory from the next allocation on. `budget`: "8GiB", "512MiB", bytes, or "60%" of
+ * the device's memory. Before the program's first device allocation. */
 tidepool_result tidepool_start(const char* budget);
 
 /* New allocations go to the driver again; what is managed stays so until it is freed. */

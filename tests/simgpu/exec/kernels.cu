@@ -1,8 +1,8 @@
 // Kernels as programs have them, compiled by nvcc for the tests of the executor and its benchmark.
 #include <cooperative_groups.h>
-#include <cstdio>
 
 #include <cassert>
+#include <cstdio>
 
 namespace cg = cooperative_groups;
 
@@ -375,12 +375,21 @@ __global__ void switches(int* out) {
   int value = 0;
   for (int i = 0; i < 10; ++i) {
     switch ((threadIdx.x + i) % 7) {
-      case 0: value += 3; break;
-      case 1: value ^= 0x55; break;
-      case 2: value *= 5;
-      case 3: value -= 11; break;
-      case 4: if (value > 100) goto out;
-      default: value += threadIdx.x;
+      case 0:
+        value += 3;
+        break;
+      case 1:
+        value ^= 0x55;
+        break;
+      case 2:
+        value *= 5;
+      case 3:
+        value -= 11;
+        break;
+      case 4:
+        if (value > 100) goto out;
+      default:
+        value += threadIdx.x;
     }
   }
 out:
