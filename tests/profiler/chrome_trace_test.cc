@@ -67,9 +67,9 @@ TEST(ChromeTrace, EveryTrackHasAName) {
   for (const json& event : trace.at("traceEvents")) {
     const std::string ph = event.at("ph");
     if (ph == "M" && event.at("name") == "thread_name") {
-      named.insert({event.at("pid"), event.at("tid")});
+      named.emplace(event.at("pid").get<int>(), event.at("tid").get<int>());
     } else if (ph == "X" || ph == "i") {
-      used.insert({event.at("pid"), event.at("tid")});
+      used.emplace(event.at("pid").get<int>(), event.at("tid").get<int>());
     }
   }
   for (const auto& track : used) EXPECT_TRUE(named.contains(track)) << track.second;

@@ -99,8 +99,8 @@ FrameRef FramePool::New(const Code* code) {
     const auto base = reinterpret_cast<uintptr_t>(frame->storage.get());
     frame->registers = reinterpret_cast<uint8_t*>((base + 63) & ~uintptr_t{63});
     frame->params = frame->registers + code->register_bytes;
-    std::memcpy(frame->registers + code->constant_offset, code->constants.data(),
-                code->constants.size());
+    std::copy(code->constants.begin(), code->constants.end(),
+              frame->registers + code->constant_offset);
   }
   // Whatever an earlier call left must not show.
   for (const auto& [offset, bytes] : code->undefined) {
