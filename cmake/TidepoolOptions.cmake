@@ -12,15 +12,23 @@ if(TIDEPOOL_SANITIZE)
   target_link_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE})
 endif()
 
-# tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...]): a GoogleTest binary and its ctest entry.
+# tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...]): a GoogleTest binary and its ctest entry. Label
+# `threads`: it starts threads, and so has something to show to ThreadSanitizer.
 add_custom_target(unit_tests)
+add_custom_target(thread_tests)
 function(tidepool_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tidepool_options ${ARG_LIBS} GTest::gtest GTest::gmock
     GTest::gtest_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TIDEPOOL_SANITIZE)  # assertions are not worth the optimiser's time
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_dependencies(unit_tests ${name})
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(thread_tests ${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "unit;${ARG_LABELS}")
 endfunction()

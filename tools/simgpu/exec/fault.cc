@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <ucontext.h>
 
 #include <atomic>
 #include <cstring>
@@ -26,6 +27,9 @@ void OnSignal(int number, siginfo_t* info, void* context) {
       if (address - point->base[k] >= point->size[k]) continue;
       point->address = address;
       trap_point = point->outer;
+      // The jump leaves the signals as they are now; whoever wraps this handler (a sanitizer) may
+      // have blocked them in spite of SA_NODEFER.
+      pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
       siglongjmp(point->jump, 1);
     }
   }
@@ -48,7 +52,6 @@ void InstallFor(int number, struct sigaction* previous) {
   *previous = now;
   struct sigaction action = {};
   action.sa_sigaction = OnSignal;
-  // SA_NODEFER: the jump out of the handler leaves no signal blocked.
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, nullptr);

@@ -17,6 +17,7 @@ Table* MakeTable(bool avx2) {
         (*static_cast<Table*>(to))[name] = {full, masked};
       },
       table};
+#if !defined(SIMGPU_NO_AVX2)
   if (avx2) {
     RegisterIntegerAvx2(sink);
     RegisterFloatAvx2(sink);
@@ -25,7 +26,9 @@ Table* MakeTable(bool avx2) {
     RegisterConvertAvx2(sink);
     RegisterHalfAvx2(sink);
     RegisterMemoryAvx2(sink);
-  } else {
+  }
+#endif
+  if (!avx2) {
     RegisterIntegerBase(sink);
     RegisterFloatBase(sink);
     RegisterApproxBase(sink);
@@ -45,7 +48,7 @@ Table* MakeTable(bool avx2) {
 }
 
 bool HasAvx2() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(SIMGPU_NO_AVX2)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
   return false;
