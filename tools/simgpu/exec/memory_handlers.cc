@@ -270,29 +270,50 @@ void LoadUniform(Warp& w, const Instr& in) {
 #define SLOW(space, where, A, M, type, count)                     \
   sink.Put("ld." space "." #count, type, LoadLanes<where, A, M>); \
   sink.Put("st." space "." #count, type, StoreLanes<where, A, M>)
-#define COUNTS(kind, space, where, A, M, type) \
-  kind(space, where, A, M, type, 1);           \
-  kind(space, where, A, M, type, 2);           \
-  kind(space, where, A, M, type, 4);           \
-  kind(space, where, A, M, type, 8)
-#define TYPES(kind, space, where, A)              \
-  COUNTS(kind, space, where, A, uint8_t, "u8");   \
-  COUNTS(kind, space, where, A, int8_t, "s8");    \
-  COUNTS(kind, space, where, A, uint16_t, "u16"); \
-  COUNTS(kind, space, where, A, int16_t, "s16");  \
-  COUNTS(kind, space, where, A, uint32_t, "b32"); \
-  COUNTS(kind, space, where, A, uint64_t, "b64")
+// What programs move in bulk has the fast forms; the rest is right, and compiles in reasonable
+// time.
+#define FAST_TYPES(space, where, A)          \
+  FAST(space, where, A, uint8_t, "u8", 1);   \
+  FAST(space, where, A, int8_t, "s8", 1);    \
+  FAST(space, where, A, uint16_t, "u16", 1); \
+  FAST(space, where, A, int16_t, "s16", 1);  \
+  FAST(space, where, A, uint32_t, "b32", 1); \
+  FAST(space, where, A, uint32_t, "b32", 2); \
+  FAST(space, where, A, uint32_t, "b32", 4); \
+  FAST(space, where, A, uint64_t, "b64", 1); \
+  FAST(space, where, A, uint64_t, "b64", 2); \
+  VECTORS(space, where, A, uint8_t, "u8");   \
+  VECTORS(space, where, A, int8_t, "s8");    \
+  VECTORS(space, where, A, uint16_t, "u16"); \
+  VECTORS(space, where, A, int16_t, "s16");  \
+  SLOW(space, where, A, uint32_t, "b32", 8); \
+  SLOW(space, where, A, uint64_t, "b64", 4); \
+  SLOW(space, where, A, uint64_t, "b64", 8)
+#define VECTORS(space, where, A, M, type) \
+  SLOW(space, where, A, M, type, 2);      \
+  SLOW(space, where, A, M, type, 4);      \
+  SLOW(space, where, A, M, type, 8)
+#define COUNTS(space, where, A, M, type) \
+  SLOW(space, where, A, M, type, 1);     \
+  VECTORS(space, where, A, M, type)
+#define SLOW_TYPES(space, where, A)         \
+  COUNTS(space, where, A, uint8_t, "u8");   \
+  COUNTS(space, where, A, int8_t, "s8");    \
+  COUNTS(space, where, A, uint16_t, "u16"); \
+  COUNTS(space, where, A, int16_t, "s16");  \
+  COUNTS(space, where, A, uint32_t, "b32"); \
+  COUNTS(space, where, A, uint64_t, "b64")
 
 }  // namespace
 
 void SIMGPU_CONCAT(RegisterMemory, SIMGPU_SUFFIX)(const HandlerSink& sink) {
-  TYPES(FAST, "global", Where::kGlobal, uint64_t);
-  TYPES(FAST, "generic", Where::kGeneric, uint64_t);
-  TYPES(FAST, "shared", Where::kShared, uint32_t);
-  TYPES(SLOW, "shared.64", Where::kShared, uint64_t);
-  TYPES(SLOW, "local", Where::kLocal, uint64_t);
-  TYPES(SLOW, "param", Where::kParam, uint64_t);
-  TYPES(SLOW, "kparam", Where::kKernelParam, uint64_t);
+  FAST_TYPES("global", Where::kGlobal, uint64_t);
+  FAST_TYPES("generic", Where::kGeneric, uint64_t);
+  FAST_TYPES("shared", Where::kShared, uint32_t);
+  SLOW_TYPES("shared.64", Where::kShared, uint64_t);
+  SLOW_TYPES("local", Where::kLocal, uint64_t);
+  SLOW_TYPES("param", Where::kParam, uint64_t);
+  SLOW_TYPES("kparam", Where::kKernelParam, uint64_t);
   UNIFORM(uint8_t, "u8");
   UNIFORM(int8_t, "s8");
   UNIFORM(uint16_t, "u16");
