@@ -12,12 +12,12 @@ if(TIDEPOOL_SANITIZE)
   target_link_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE})
 endif()
 
-# tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...]): a GoogleTest binary and its ctest entry. Label
+# tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...] [NO_PCH]): a GoogleTest binary and its ctest entry. Label
 # `threads`: it starts threads, and so has something to show to ThreadSanitizer.
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)
 function(tidepool_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH" "" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tidepool_options ${ARG_LIBS} GTest::gtest GTest::gmock
     GTest::gtest_main Threads::Threads)
@@ -31,6 +31,9 @@ function(tidepool_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "unit;${ARG_LABELS}")
+  if(NOT ARG_NO_PCH)
+    tidepool_use_pch(tests ${name})
+  endif()
 endfunction()
 
 # tidepool_bench(NAME SOURCES... [LIBS ...]): a Google Benchmark binary; never run by ctest.
