@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
@@ -12,11 +11,6 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const DriverApi& api, CUd
                                                        Recorder* recorder) {
   absl::StatusOr<VmmDevice> vmm = VmmDevice::Create(api, device);
   if (!vmm.ok()) return vmm.status();
-  if (options.budget_bytes < 2 * vmm->Granularity()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a budget of ", FormatBytes(options.budget_bytes),
-        " is less than two pages of the device (", FormatBytes(vmm->Granularity()), " each)"));
-  }
   absl::StatusOr<std::unique_ptr<policy::Policy>> policy = policy::MakePolicy(options.policy);
   if (!policy.ok()) return policy.status();
   return std::unique_ptr<Engine>(

@@ -41,7 +41,8 @@ struct BufferInfo {
 class Engine {
  public:
   // `api` and `recorder` (may be null) must outlive the engine. `device` is the device of the
-  // current context. Errors: the driver lacks what is needed, or the budget is below two chunks.
+  // current context. Errors: the driver lacks what is needed. A budget
+  // below one page is no error: nothing can be allocated then, which is what it asks for.
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const DriverApi& api, CUdevice device,
                                                         const EngineOptions& options,
                                                         Recorder* recorder);
