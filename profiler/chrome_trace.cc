@@ -99,6 +99,10 @@ std::string_view EventKindName(EventKind kind) {
       return "bind";
     case EventKind::kDrop:
       return "drop";
+    case EventKind::kSwapOut:
+      return "swap out";
+    case EventKind::kSwapIn:
+      return "swap in";
     case EventKind::kPin:
       return "pin";
     case EventKind::kRescue:

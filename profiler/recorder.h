@@ -13,6 +13,8 @@ enum class EventKind : uint8_t {
   kRebuild,  // an op replayed
   kBind,     // a value got chunks
   kDrop,     // a value was dropped
+  kSwapOut,  // a value was copied to the host and gave its chunks up
+  kSwapIn,   // and back
   kPin,
   kRescue,
   kStall,  // the host waited for the device

@@ -31,6 +31,10 @@ namespace tidepool {
   X(MemSetAccess, cuMemSetAccess, (CUdeviceptr, size_t, const CUmemAccessDesc*, size_t))     \
   X(MemGetAllocationGranularity, cuMemGetAllocationGranularity,                              \
     (size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags))                 \
+  X(MemHostAlloc, cuMemHostAlloc, (void**, size_t, unsigned int))                            \
+  X(MemFreeHost, cuMemFreeHost, (void*))                                                     \
+  X(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void*, size_t, CUstream))     \
+  X(MemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void*, CUdeviceptr, size_t, CUstream))           \
   X(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream))     \
   X(MemsetD8Async, cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))          \
   X(MemsetD16Async, cuMemsetD16Async, (CUdeviceptr, unsigned short, size_t, CUstream))       \
@@ -52,6 +56,8 @@ namespace tidepool {
   X(EventQuery, cuEventQuery, (CUevent))                                                     \
   X(EventSynchronize, cuEventSynchronize, (CUevent))                                         \
   X(EventElapsedTime, cuEventElapsedTime_v2, (float*, CUevent, CUevent))                     \
+  X(StreamCreate, cuStreamCreate, (CUstream*, unsigned int))                                 \
+  X(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                           \
   X(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned int))                   \
   X(StreamIsCapturing, cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus*))
 

@@ -106,8 +106,8 @@ Op* Lineage::Record(const std::string* name, std::shared_ptr<const Replay> repla
 }
 
 LossPlan Lineage::PlanLoss(const std::vector<Op*>& seeds) const {
-  // Everything that is made by these ops without passing through a resident value stops being
-  // rebuildable. Resident values on the rim become roots; dropped ones that the program may read
+  // Everything that is made by these ops without passing through a value that is resident or on host
+  // stops being rebuildable. Such values on the rim become roots; dropped ones that the program may read
   // must be rescued; the rest is lineage that nobody will miss once the rim consists of roots.
   LossPlan plan;
   absl::flat_hash_set<const Op*> seen;
@@ -119,7 +119,7 @@ LossPlan Lineage::PlanLoss(const std::vector<Op*>& seeds) const {
     plan.invalid.push_back(op);
     for (const OpUse& use : op->uses) {
       Value* out = use.out;
-      if (out == nullptr || out->resident) continue;
+      if (out == nullptr || out->resident || out->host != nullptr) continue;
       if (out->current) {
         // Once rescued it is resident: what is made from it stays rebuildable.
         plan.rescue.push_back(out);

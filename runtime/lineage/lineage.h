@@ -4,8 +4,8 @@
 // values and makes values. A value's `recipe` is the op that makes it again; a value without one is
 // a root. The invariant that everything rests on:
 //
-//   every value that is not resident and still needed has a recipe, and every value that this
-//   recipe reads is resident, or is itself not resident and has a recipe.
+//   every value that is not resident and still needed has a copy in host memory or a recipe, and
+//   every value that this recipe reads is resident, or is itself not resident and has one of these.
 //
 // A value is needed while it is the current value of a live buffer, or while an op that reads it is
 // the recipe of a needed value. What is not needed is collected at once. No function recurses on
@@ -21,6 +21,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "allocator/chunk_pool.h"
+#include "allocator/host_pool.h"
 #include "runtime/lineage/replay.h"
 #include "runtime/lineage/use_set.h"
 
@@ -56,12 +57,15 @@ struct Value {
   std::vector<Op*> readers;     // recorded ops that read this value, one entry per use
   std::vector<ChunkId> chunks;  // if resident and not in a slab
   bool resident = false;
-  bool current = false;    // what a read of the live buffer would see
+  HostBlock* host = nullptr;  // a copy in host memory, resident or not
+  bool current = false;       // what a read of the live buffer would see
   uint32_t depth = 0;      // ops on the longest way from a root to it; 0: a root when it was made
   uint32_t locks = 0;      // must stay resident while > 0
   bool in_policy = false;  // known to the eviction policy
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();
   UseSet inserted;  // uses that the program does not know of: replays, copies
+  // It may lose its chunks: there is a way to bring it back.
+  bool restorable() const { return recipe != nullptr || host != nullptr; }
 };
 
 // How an op uses one buffer. in == null: does not depend on what was there (undefined, or covered).

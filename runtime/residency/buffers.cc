@@ -68,7 +68,9 @@ Engine::Impl::Impl(const DriverApi& api, VmmDevice device, const EngineOptions& 
   Reset();
 }
 
-Engine::Impl::~Impl() = default;
+Engine::Impl::~Impl() {
+  if (swap_stream_ != nullptr) api_.StreamDestroy(swap_stream_);
+}
 
 void Engine::Impl::Reset() {
   if (lineage_ != nullptr) {
@@ -88,6 +90,12 @@ void Engine::Impl::Reset() {
     range_uses_.clear();
     zombies_.clear();
     temporaries_.clear();
+    if (host_ != nullptr) host_->Abandon();
+    host_ = nullptr;
+    host_uses_.clear();
+    host_copies_.clear();
+    unswappable_.clear();
+    swap_stream_ = nullptr;
     pinned_chunks_ = 0;
     resident_chunks_ = 0;
     stats_.live_bytes = 0;
@@ -98,6 +106,13 @@ void Engine::Impl::Reset() {
   streams_ = std::make_unique<StreamOrder>(&api_);
   costs_ = std::make_unique<CostModel>(&api_);
   lineage_ = std::make_unique<Lineage>(this);
+  const bool can_copy = api_.MemHostAlloc != nullptr && api_.MemFreeHost != nullptr &&
+                        api_.MemcpyHtoDAsync != nullptr && api_.MemcpyDtoHAsync != nullptr &&
+                        api_.StreamCreate != nullptr && api_.StreamDestroy != nullptr;
+  if (options_.host_budget_bytes > 0 && can_copy) {
+    host_ =
+        std::make_unique<HostPool>(device_.get(), options_.host_budget_bytes, pool_->chunk_bytes());
+  }
 }
 
 uint32_t Engine::Impl::TagIndex(const std::string& name) {
@@ -243,6 +258,7 @@ CUresult Engine::Impl::PinBuffer(Buffer* buffer, PinReason reason) {
   if (first) {
     const uint32_t stream = streams_->Resolve({});
     absl::Status status = absl::OkStatus();
+    Value* held = nullptr;
     UseSet before;
     if (buffer->current == nullptr) {
       // Something unseen may write it: it needs memory from now on.
@@ -265,13 +281,19 @@ CUresult Engine::Impl::PinBuffer(Buffer* buffer, PinReason reason) {
       if (status.ok()) {
         if (!buffer->small()) status = Bind(buffer, buffer->current->chunks);
         before = buffer->current->inserted;
-        Unlock(buffer->current);
+        held = buffer->current;  // until it is pinned
       }
     }
     // The next use may be one that is not seen, on any stream: what came before must be over.
     if (status.ok()) status = HostWait(before);
     // Its content may change unseen from now on, so no recipe may read it or write it.
     if (status.ok()) status = SealBuffer(buffer, stream);
+    if (status.ok()) {
+      buffer->pin_reasons |= bit;
+      RemoveFromPolicy(buffer->current);
+      ReleaseHostCopy(buffer->current);
+    }
+    if (held != nullptr) Unlock(held);
     if (!status.ok()) {
       ++stats_.out_of_memory;
       ReportOutOfMemory(
@@ -310,6 +332,10 @@ Statistics Engine::Impl::GetStatistics() const {
   stats.peak_physical_bytes = pool_->peak_physical_bytes();
   stats.resident_bytes = resident_chunks_ * pool_->chunk_bytes();
   stats.pinned_bytes = PinnedBytes();
+  if (host_ != nullptr) {
+    stats.host_budget_bytes = host_->budget_bytes();
+    stats.peak_host_bytes = host_->peak_bytes();
+  }
   stats.lineage_ops = lineage_->op_count();
   stats.lineage_bytes = lineage_->footprint();
   for (uint32_t r = 0; r < static_cast<uint32_t>(PinReason::kCount); ++r) {
@@ -332,11 +358,14 @@ void Engine::Impl::OnValueDead(Value* value) {
   RemoveFromPolicy(value);
   zombies_.erase(value->id);
   if (!temporaries_.empty()) std::erase(temporaries_, value);
+  if (!unswappable_.empty()) std::erase(unswappable_, value);
+  ReleaseHostCopy(value);
   if (value->resident && !value->buffer->small()) GiveBackChunks(&value->chunks, value->uses);
 }
 
 void Engine::Impl::OnRoot(Value* value) {
   RemoveFromPolicy(value);
+  OfferForSwap(value);
   if (!value->current && value->resident && !value->buffer->small()) zombies_[value->id] = value;
   if (value->current && value->buffer->tag == kTagActivation) {
     SetTag(value->buffer, kTagState);

@@ -11,6 +11,7 @@ constexpr size_t kMaxPending = 64;
 // Until measured: launch cost and memory traffic of a current device. Only ratios matter.
 constexpr double kEstimateBaseNs = 3000;
 constexpr double kEstimateNsPerByte = 1.0 / 2000;
+constexpr double kEstimateNsPerTransferred = 1.0 / 25;
 
 }  // namespace
 
@@ -28,12 +29,18 @@ void CostModel::Abandon() {
   open_ = {};
 }
 
-uint64_t CostModel::Cost(uint64_t key, uint64_t bytes) {
+uint64_t CostModel::MeasuredOr(uint64_t key, double estimate_ns) const {
   auto it = entries_.find(key);
-  if (it != entries_.end() && it->second.measured > 0) {
-    return static_cast<uint64_t>(std::max(1.0, it->second.mean_ns));
-  }
-  return static_cast<uint64_t>(kEstimateBaseNs + kEstimateNsPerByte * static_cast<double>(bytes));
+  const bool measured = it != entries_.end() && it->second.measured > 0;
+  return static_cast<uint64_t>(measured ? std::max(1.0, it->second.mean_ns) : estimate_ns);
+}
+
+uint64_t CostModel::Cost(uint64_t key, uint64_t bytes) {
+  return MeasuredOr(key, kEstimateBaseNs + kEstimateNsPerByte * static_cast<double>(bytes));
+}
+
+uint64_t CostModel::TransferCost(uint64_t key, uint64_t bytes) {
+  return MeasuredOr(key, kEstimateBaseNs + kEstimateNsPerTransferred * static_cast<double>(bytes));
 }
 
 CUevent CostModel::TakeEvent() {

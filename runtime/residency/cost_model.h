@@ -23,6 +23,8 @@ class CostModel {
 
   // Nanoseconds. `bytes`: of the operands, for the estimate.
   uint64_t Cost(uint64_t key, uint64_t bytes);
+  // The same of a copy between host and device.
+  uint64_t TransferCost(uint64_t key, uint64_t bytes);
 
   // Around the driver call of an op, on its stream. Begin says whether this op is measured.
   bool Begin(uint64_t key, CUstream stream);
@@ -44,6 +46,7 @@ class CostModel {
     CUevent end = nullptr;
   };
   CUevent TakeEvent();
+  uint64_t MeasuredOr(uint64_t key, double estimate_ns) const;
 
   const DriverApi* api_;
   absl::flat_hash_map<uint64_t, Entry> entries_;

@@ -30,6 +30,7 @@ struct EngineOptions {
   double low_watermark = 1.0;   // ... and goes on down to this
   bool strict = false;          // unmap at eviction
   std::string policy = "dtr-eq";
+  uint64_t host_budget_bytes = 0;  // pinned host memory for swapping; 0: no swapping
 };
 
 struct BufferInfo {

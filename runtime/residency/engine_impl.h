@@ -18,6 +18,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/container/node_hash_set.h"
 #include "allocator/chunk_pool.h"
+#include "allocator/host_pool.h"
 #include "allocator/slab.h"
 #include "profiler/recorder.h"
 #include "runtime/lineage/lineage.h"
@@ -89,6 +90,9 @@ class Engine::Impl final : public LineageObserver {
   // former owners, which the first use by the new one has to be ordered behind.
   absl::Status TakeChunks(Buffer* buffer, std::vector<ChunkId>* out, UseSet* before);
   absl::Status MakeAvailable(uint64_t chunks);
+  // Evicts the policy's choice; false if there is nothing that can be evicted.
+  absl::StatusOr<bool> EvictOne(uint64_t bytes_wanted);
+  // Evicts the value: drops it, or swaps it to the host. It must not be locked.
   absl::Status Drop(Value* value);
   void GiveBack(Value* value);  // its chunks; it is not resident then
   void GiveBackChunks(std::vector<ChunkId>* chunks, const std::shared_ptr<UseSet>& uses);
@@ -100,6 +104,23 @@ class Engine::Impl final : public LineageObserver {
   void EvictToLowWatermark();
   void Lock(Value* value);
   void Unlock(Value* value);
+
+  // --- swap.cc: the host tier ---
+  // Room for a copy of the value in host memory, and the copy, made by a stream of the engine's own
+  // behind all uses of the value. It stays resident. ResourceExhausted: no room on the host.
+  absl::Status CopyToHost(Value* value);
+  // The content from host memory into chunks, on `stream`. The host's copy stays valid.
+  absl::Status SwapIn(Value* value, uint32_t stream);
+  // Makes sure that the value can come back once its chunks are gone, in the cheaper way.
+  // ResourceExhausted: neither is possible; it is no candidate for eviction any more.
+  absl::Status MakeRestorable(Value* value);
+  void ReleaseHostCopy(Value* value);
+  bool CanSwap(const Buffer& buffer) const {
+    return host_ != nullptr && !buffer.small() && buffer.pin_reasons == 0;
+  }
+  // Known to the policy as one that can be swapped, if that is so; costs as a swap.
+  void OfferForSwap(Value* value);
+  uint64_t SwapCost(const Buffer& buffer);
 
   // --- rebuild.cc ---
   // Makes all of `wanted` resident and locks each once. On error nothing stays locked.
@@ -161,6 +182,11 @@ class Engine::Impl final : public LineageObserver {
   std::unique_ptr<StreamOrder> streams_;
   std::unique_ptr<CostModel> costs_;
   std::unique_ptr<Lineage> lineage_;
+  std::unique_ptr<HostPool> host_;  // null: no swapping
+  CUstream swap_stream_ = nullptr;
+  std::vector<UseSet> host_uses_;           // of host blocks, by id
+  std::map<uint64_t, Value*> host_copies_;  // values with a copy on the host, by id
+  std::vector<Value*> unswappable_;         // roots that found no room on the host
 
   std::map<uint64_t, Buffer*> buffers_;  // live ones, by address
   std::vector<std::shared_ptr<UseSet>>

@@ -52,6 +52,7 @@ void Engine::Impl::GiveBack(Value* value) {
 }
 
 absl::Status Engine::Impl::Drop(Value* value) {
+  if (absl::Status status = MakeRestorable(value); !status.ok()) return status;
   Buffer* buffer = value->buffer;
   if (options_.strict) {
     // A use that was missed must fault, not read the next owner's value.
@@ -67,15 +68,32 @@ absl::Status Engine::Impl::Drop(Value* value) {
       if (!status.ok()) return status;
     }
   }
-  if (value->current) {
+  if (value->host != nullptr) {
+    ++stats_.swaps_out;
+    RecordEvent(EventKind::kSwapOut, "", 0, buffer->bytes, buffer->id, Now());
+  } else if (value->current) {
     ++stats_.drops;
     stats_.dropped_bytes += buffer->bytes;
     RecordEvent(EventKind::kDrop, value->recipe->name != nullptr ? *value->recipe->name : "", 0,
                 buffer->bytes, buffer->id, Now());
   }
+  zombies_.erase(value->id);
   GiveBack(value);
   if (value->in_policy) policy_->OnDrop(value->id);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Engine::Impl::EvictOne(uint64_t bytes_wanted) {
+  for (;;) {
+    std::optional<policy::ValueId> victim = policy_->SelectVictim(clock_ns_, bytes_wanted);
+    if (!victim.has_value()) return false;
+    // Ids are never reused and OnValueDead removes a value from the policy, so it is alive.
+    Value* value = by_policy_id_.at(*victim);
+    absl::Status status = Drop(value);
+    if (status.ok()) return true;
+    if (value->in_policy) return status;
+    // A root for which the host has no room: it is no candidate any more, the next one is asked.
+  }
 }
 
 absl::Status Engine::Impl::MakeAvailable(uint64_t chunks) {
@@ -88,7 +106,7 @@ absl::Status Engine::Impl::MakeAvailable(uint64_t chunks) {
       temporaries_.erase(temporaries_.begin() + static_cast<ptrdiff_t>(i));
       // Consumed by an update meanwhile, or a root by now (then it is a zombie, and not to be
       // dropped).
-      if (!value->resident || value->recipe == nullptr) {
+      if (!value->resident || !value->restorable()) {
         --i;
         continue;
       }
@@ -97,13 +115,9 @@ absl::Status Engine::Impl::MakeAvailable(uint64_t chunks) {
     }
     if (dropped) continue;
     const uint64_t wanted = (chunks - pool_->available_chunks()) * pool_->chunk_bytes();
-    std::optional<policy::ValueId> victim = policy_->SelectVictim(clock_ns_, wanted);
-    if (victim.has_value()) {
-      // Ids are never reused and OnValueDead removes a value from the policy, so it is alive.
-      if (absl::Status status = Drop(by_policy_id_.at(*victim)); !status.ok()) return status;
-      continue;
-    }
-    if (ForgetOneZombie()) continue;
+    absl::StatusOr<bool> evicted = EvictOne(wanted);
+    if (!evicted.ok()) return evicted.status();
+    if (*evicted || ForgetOneZombie()) continue;
     return absl::ResourceExhaustedError(
         absl::StrCat(FormatBytes(wanted), " more than can be given up"));
   }
@@ -123,13 +137,9 @@ absl::Status Engine::Impl::TakeChunks(Buffer* buffer, std::vector<ChunkId>* out,
     // took past Tidepool): make do with the chunks that exist.
     if (pool_->free_chunks() >= count) return status;
     const uint64_t free_before = pool_->free_chunks();
-    std::optional<policy::ValueId> victim =
-        policy_->SelectVictim(clock_ns_, count * pool_->chunk_bytes());
-    if (victim.has_value()) {
-      if (absl::Status drop = Drop(by_policy_id_.at(*victim)); !drop.ok()) return drop;
-    } else if (!ForgetOneZombie()) {
-      return status;
-    }
+    absl::StatusOr<bool> evicted = EvictOne(count * pool_->chunk_bytes());
+    if (!evicted.ok()) return evicted.status();
+    if (!*evicted && !ForgetOneZombie()) return status;
     if (pool_->free_chunks() <= free_before) return status;
   }
   resident_chunks_ += count;
@@ -161,9 +171,9 @@ void Engine::Impl::EvictToLowWatermark() {
   const auto low = static_cast<uint64_t>(budget * options_.low_watermark);
   if (pool_->used_chunks() <= high) return;
   while (pool_->used_chunks() > low) {
-    std::optional<policy::ValueId> victim = policy_->SelectVictim(clock_ns_, 0);
     // Failing to make room ahead of need is no failure: whoever needs it will try again.
-    if (!victim.has_value() || !Drop(by_policy_id_.at(*victim)).ok()) return;
+    absl::StatusOr<bool> evicted = EvictOne(0);
+    if (!evicted.ok() || !*evicted) return;
   }
 }
 

@@ -58,7 +58,7 @@ absl::Status Engine::Impl::EnsureResident(const std::vector<Value*>& wanted, uin
   std::vector<Value*> rest;
   rest.swap(temporaries_);
   for (Value* value : rest) {
-    if (value->locks > 0 || !value->resident || value->recipe == nullptr) continue;
+    if (value->locks > 0 || !value->resident || !value->restorable()) continue;
     absl::Status dropped = Drop(value);
     if (!dropped.ok() && status.ok()) status = dropped;
   }
@@ -89,9 +89,16 @@ absl::Status Engine::Impl::TryResident(const std::vector<Value*>& wanted, uint32
     for (Value* value : frame.inputs) {
       if (!value->resident && (missing == nullptr || before(value, missing))) missing = value;
     }
+    if (missing != nullptr && missing->host != nullptr) {
+      status = SwapIn(missing, stream);
+      if (!status.ok()) break;
+      Lock(missing);
+      frame.held.push_back(missing);
+      continue;
+    }
     if (missing != nullptr) {
       if (missing->recipe == nullptr) {
-        status = absl::InternalError("a value without recipe is not resident");
+        status = absl::InternalError("a value without recipe or copy is not resident");
         break;
       }
       Frame next;
@@ -222,7 +229,7 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     } else if (use.in != nullptr) {
       // An update. Its input may be consumed only if nobody else holds it and it can be rebuilt
       // again.
-      if (use.in->locks == 1 && use.in->recipe != nullptr && !use.in->current) {
+      if (use.in->locks == 1 && use.in->restorable() && !use.in->current) {
         plan.chunks = use.in->chunks;
         plan.consumes = true;
       } else {

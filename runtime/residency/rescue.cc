@@ -1,6 +1,6 @@
 // Rescue: before a value's content is destroyed that no replay can bring back, what depends on it
-// is made safe. Two ways, the cheaper in memory: keep the content in a copy, or rebuild the
-// dependents now.
+// is made safe. Three ways, the cheapest that there is room for: keep the content in a copy on the
+// device or on the host, or rebuild the dependents now.
 #include <algorithm>
 
 #include "runtime/residency/engine_impl.h"
@@ -59,6 +59,16 @@ absl::StatusOr<bool> Engine::Impl::BeforeLoss(Value* value, uint32_t stream,
     return false;
   }
   Buffer* buffer = value->buffer;
+  const bool room = !buffer->small() && pool_->available_chunks() >= ChunkCount(*buffer);
+  if (!room && value->resident && CanSwap(*buffer)) {
+    absl::Status status = CopyToHost(value);
+    if (status.ok()) {
+      ++stats_.rescues;
+      RecordEvent(EventKind::kRescue, "copy to host", stream, buffer->bytes, buffer->id, Now());
+      return false;  // the content goes, and can come back
+    }
+    if (!absl::IsResourceExhausted(status)) return status;
+  }
   if (!buffer->small() && value->resident && buffer->bytes <= plan.rescue_bytes) {
     std::vector<ChunkId> copy;
     absl::Status status = Duplicate(value, stream, &copy);

@@ -56,8 +56,12 @@ absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, 
       if (!operand.writes() || current == nullptr || seen[i]) continue;
       if (!buffer->small() && current->recipe != nullptr) continue;
       seen[i] = again = true;
-      absl::StatusOr<bool> preserved = BeforeLoss(current, stream, &operand.fresh);
+      // With a copy on the host it can come back already.
+      absl::StatusOr<bool> preserved = false;
+      if (current->host == nullptr) preserved = BeforeLoss(current, stream, &operand.fresh);
       if (!preserved.ok()) return preserved.status();
+      // (An update of a root is not recorded, copy or no copy: it would chain each step of a
+      // training run to the one before, with all that they read.)
       if (!*preserved && operand.in != nullptr) *recordable = false;
     }
   }
@@ -207,7 +211,11 @@ void Engine::Impl::Commit(const OpRequest& request, Operands& operands, uint32_t
   }
   for (Value* value : made) {
     Buffer* buffer = value->buffer;
-    if (recordable && !buffer->small()) AddToPolicy(value, cost, uses);
+    if (recordable && !buffer->small()) {
+      AddToPolicy(value, cost, uses);
+    } else {
+      OfferForSwap(value);
+    }
     if (request.kind == OpKind::kUpload) {
       if (buffer->tag == kTagUntouched) SetTag(buffer, kTagInput);
     } else if (buffer->tag != kTagSmall && buffer->tag != kTagState) {
@@ -234,6 +242,7 @@ void Engine::Impl::AddToPolicy(Value* value, uint64_t cost_ns, const std::vector
   policy_->Add(value->id, ChunkCount(*value->buffer) * pool_->chunk_bytes(), cost_ns, clock_ns_);
   by_policy_id_[value->id] = value;
   value->in_policy = true;
+  if (value->locks > 0) policy_->Lock(value->id);
   for (const OpUse& use : uses) {
     if (use.in != nullptr && use.in->in_policy) policy_->Link(use.in->id, value->id);
   }

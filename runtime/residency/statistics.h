@@ -20,8 +20,10 @@ struct Statistics {
   uint64_t frees = 0;
   uint64_t drops = 0;  // evictions of values that the program may still read
   uint64_t dropped_bytes = 0;
-  uint64_t swaps_out = 0;
+  uint64_t swaps_out = 0;  // copies to the host
   uint64_t swaps_in = 0;
+  uint64_t host_budget_bytes = 0;
+  uint64_t peak_host_bytes = 0;  // pinned host memory held for swapping
   uint64_t rebuilds = 0;         // values made resident again
   uint64_t rebuilt_ops = 0;      // ops replayed for that
   uint64_t rebuild_time_ns = 0;  // their measured (or estimated) device time

@@ -101,4 +101,19 @@ absl::Status VmmDevice::Unmap(uint64_t address, uint64_t bytes) {
   return DriverStatus(*api_, "cuMemUnmap", api_->MemUnmap(address, bytes));
 }
 
+absl::StatusOr<void*> VmmDevice::AllocateHost(uint64_t bytes) {
+  if (abandoned_) return nullptr;
+  void* data = nullptr;
+  absl::Status status = DriverStatus(*api_, "cuMemHostAlloc",
+                                     api_->MemHostAlloc(&data, bytes, CU_MEMHOSTALLOC_PORTABLE));
+  // Whatever the reason, it means that there is no room on the host.
+  if (!status.ok()) return absl::ResourceExhaustedError(status.message());
+  return data;
+}
+
+absl::Status VmmDevice::FreeHost(void* data) {
+  if (abandoned_) return absl::OkStatus();
+  return DriverStatus(*api_, "cuMemFreeHost", api_->MemFreeHost(data));
+}
+
 }  // namespace tidepool

@@ -1,8 +1,10 @@
-// MemoryDevice by the driver's virtual memory management. Thread-safe as far as the driver is.
+// MemoryDevice and HostMemory by the driver's virtual memory management and pinned host memory.
+// Thread-safe as far as the driver is.
 #pragma once
 
 #include <cuda.h>
 
+#include "allocator/host_pool.h"
 #include "allocator/memory_device.h"
 #include "runtime/driver/driver_api.h"
 
@@ -15,7 +17,7 @@ absl::Status DriverStatus(const DriverApi& api, const char* call, CUresult resul
 // The driver's result that such a status was made from, or what comes nearest to another status.
 CUresult ResultOf(const absl::Status& status);
 
-class VmmDevice final : public MemoryDevice {
+class VmmDevice final : public MemoryDevice, public HostMemory {
  public:
   // Errors: the driver lacks a function that is needed, or cannot tell its granularity.
   static absl::StatusOr<VmmDevice> Create(const DriverApi& api, CUdevice device);
@@ -37,6 +39,8 @@ class VmmDevice final : public MemoryDevice {
   absl::Status Map(uint64_t address, uint64_t bytes, uint64_t handle) override;
   absl::Status SetAccess(uint64_t address, uint64_t bytes) override;
   absl::Status Unmap(uint64_t address, uint64_t bytes) override;
+  absl::StatusOr<void*> AllocateHost(uint64_t bytes) override;
+  absl::Status FreeHost(void* data) override;
 
  private:
   VmmDevice(const DriverApi& api, CUdevice device);

@@ -130,6 +130,53 @@ struct FakeCalls {
     fake->Enqueue(stream, [=] { fake->Write(to, fake->Read(from, bytes)); });
     return CUDA_SUCCESS;
   }
+  static CUresult HostAlloc(void** out, size_t bytes, unsigned int) {
+    CUresult result;
+    if (fake->Fails(&result)) return result;
+    auto block = std::make_unique<std::vector<uint8_t>>(bytes, 0xa9);
+    *out = block->data();
+    fake->host_[block->data()] = std::move(block);
+    return CUDA_SUCCESS;
+  }
+  static CUresult FreeHost(void* data) {
+    if (fake->host_.erase(static_cast<uint8_t*>(data)) == 0) {
+      fake->Violation("cuMemFreeHost of something else than pinned memory");
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+  }
+  // Host memory is looked at when the copy runs: it must still be there.
+  static bool HostRange(const void* data, size_t bytes) {
+    auto it = fake->host_.find(static_cast<uint8_t*>(const_cast<void*>(data)));
+    if (it != fake->host_.end() && bytes <= it->second->size()) return true;
+    fake->Violation("a copy with host memory that is not there");
+    return false;
+  }
+  static CUresult CopyIn(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+    CUresult result;
+    if (fake->Fails(&result)) return result;
+    fake->Enqueue(stream, [=] {
+      const auto* data = static_cast<const uint8_t*>(from);
+      if (HostRange(from, bytes)) fake->Write(to, std::vector<uint8_t>(data, data + bytes));
+    });
+    return CUDA_SUCCESS;
+  }
+  static CUresult CopyOut(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    CUresult result;
+    if (fake->Fails(&result)) return result;
+    fake->Enqueue(stream, [=] {
+      const std::vector<uint8_t> data = fake->Read(from, bytes);
+      if (HostRange(to, bytes)) std::copy(data.begin(), data.end(), static_cast<uint8_t*>(to));
+    });
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamCreate(CUstream* out, unsigned int) {
+    CUresult result;
+    if (fake->Fails(&result)) return result;
+    *out = fake->NewStream();
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamDestroy(CUstream) { return CUDA_SUCCESS; }
   static CUresult EventCreate(CUevent* out, unsigned int) {
     CUresult result;
     if (fake->Fails(&result)) return result;
@@ -188,6 +235,12 @@ FakeDriver::FakeDriver(uint64_t page_bytes, uint64_t capacity, uint32_t seed)
   api_.MemUnmap = FakeCalls::Unmap;
   api_.MemSetAccess = FakeCalls::SetAccess;
   api_.MemcpyDtoDAsync = FakeCalls::CopyAsync;
+  api_.MemHostAlloc = FakeCalls::HostAlloc;
+  api_.MemFreeHost = FakeCalls::FreeHost;
+  api_.MemcpyHtoDAsync = FakeCalls::CopyIn;
+  api_.MemcpyDtoHAsync = FakeCalls::CopyOut;
+  api_.StreamCreate = FakeCalls::StreamCreate;
+  api_.StreamDestroy = FakeCalls::StreamDestroy;
   api_.EventCreate = FakeCalls::EventCreate;
   api_.EventDestroy = FakeCalls::EventDestroy;
   api_.EventRecord = FakeCalls::EventRecord;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -97,6 +98,7 @@ class FakeDriver {
   std::map<uint64_t, uint64_t> reservations_;  // address -> bytes
   std::map<uint64_t, Stream> streams_;
   std::map<uint64_t, Event> events_;
+  std::map<uint8_t*, std::unique_ptr<std::vector<uint8_t>>> host_;  // pinned memory
   uint64_t next_event_ = 1;
   uint64_t calls_ = 0, fail_at_ = 0;
   CUresult fail_with_ = CUDA_SUCCESS;

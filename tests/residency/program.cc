@@ -276,6 +276,7 @@ ProgramResult Runner::Run() {
   options.budget_bytes = options_.budget_pages * options_.page_bytes;
   options.strict = options_.strict;
   options.policy = options_.policy;
+  options.host_budget_bytes = options_.host_pages * options_.page_bytes;
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(driver_.api(), 0, options, nullptr);
   if (!engine.ok()) {

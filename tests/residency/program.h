@@ -39,6 +39,7 @@ struct ProgramOptions {
   int ops = 200;
   int streams = 1;
   bool strict = false;
+  uint64_t host_pages = 0;  // budget for swapping
   std::string policy = "dtr-eq";
   double opaque_share = 0.05;  // ops that cannot be replayed
   uint64_t fail_call = 0;      // the n-th driver call fails once
