@@ -25,6 +25,14 @@ Environment ReadEnvironment() {
       fail("TIDEPOOL_BUDGET", std::string(budget.status().message()));
     }
   }
+  if (auto text = get("TIDEPOOL_HOST_BUDGET")) {
+    absl::StatusOr<uint64_t> bytes = ParseSize(*text);
+    if (bytes.ok()) {
+      env.host_budget = *bytes;
+    } else {
+      fail("TIDEPOOL_HOST_BUDGET", std::string(bytes.status().message()));
+    }
+  }
   for (auto [name, target] :
        {std::pair<const char*, double*>{"TIDEPOOL_HIGH_WATERMARK", &env.high_watermark},
         {"TIDEPOOL_LOW_WATERMARK", &env.low_watermark}}) {

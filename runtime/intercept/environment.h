@@ -1,6 +1,7 @@
 // The TIDEPOOL_* variables.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,8 @@ struct Environment {
   bool strict = false;
   std::string policy = "dtr-eq";
   std::string report, timeline;
+  std::optional<uint64_t>
+      host_budget;  // bytes for swapping; none: half of what the host has available
   bool debug = false;
   std::string error;  // what is wrong, naming variable, value and accepted form; empty if nothing
 };

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "ptx/fatbin.h"
 #include "ptx/parser.h"
+#include "runtime/access/kernel_name.h"
+#include "runtime/access/kernel_name.h"
 
 namespace tidepool {
 namespace {
@@ -151,7 +153,7 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
   if (handle.record != nullptr && handle.variables_known == variables) return handle.record;
   auto record = std::make_shared<KernelRecord>();
   handle.variables_known = variables;
-  record->name = handle.name.empty() ? "a kernel" : handle.name;
+  record->name = handle.name.empty() ? "a kernel" : ShortKernelName(handle.name);
   // The layout: INVALID_VALUE ends the list, any other failure means that it is not known.
   for (size_t i = 0;; ++i) {
     size_t offset = 0, bytes = 0;

@@ -20,7 +20,7 @@ struct ParamSlot {
 };
 
 struct KernelRecord {
-  std::string name;
+  std::string name;  // for people
   bool has_layout = false;
   std::vector<ParamSlot> params;
   uint64_t param_bytes = 0;

@@ -70,6 +70,8 @@ std::string ReportText(const Statistics& s) {
   add("dropped_bytes", s.dropped_bytes);
   add("swaps_out", s.swaps_out);
   add("swaps_in", s.swaps_in);
+  add("host_budget_bytes", s.host_budget_bytes);
+  add("peak_host_bytes", s.peak_host_bytes);
   add("rebuilds", s.rebuilds);
   add("rebuilt_ops", s.rebuilt_ops);
   add("rebuild_time_ns", s.rebuild_time_ns);
@@ -85,6 +87,19 @@ std::string ReportText(const Statistics& s) {
   AppendMap(&out, "not_replayable_by_reason", s.not_replayable_by_reason);
   out += "\n}\n";
   return out;
+}
+
+// Bytes that the host can give without swapping itself; 0 if it does not say.
+uint64_t AvailableHostMemory() {
+  std::FILE* file = std::fopen("/proc/meminfo", "re");
+  if (file == nullptr) return 0;
+  char line[256];
+  unsigned long long kib = 0;
+  while (std::fgets(line, sizeof(line), file) != nullptr) {
+    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+  }
+  std::fclose(file);
+  return kib * 1024;
 }
 
 DriverApi LoadDriverApi() {
@@ -164,6 +179,7 @@ Engine* EngineForAllocation() {
   options.low_watermark = state.environment.low_watermark;
   options.strict = state.environment.strict;
   options.policy = state.environment.policy;
+  options.host_budget_bytes = state.environment.host_budget.value_or(AvailableHostMemory() / 2);
   if (!state.environment.timeline.empty()) {
     std::string error;
     state.recorder = MakeTimelineRecorder(state.environment.timeline, &error);

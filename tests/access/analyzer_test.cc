@@ -4,6 +4,7 @@
 
 #include "ptx/parser.h"
 #include "runtime/access/kernel_access.h"
+#include "runtime/access/kernel_name.h"
 
 namespace tidepool {
 namespace {
@@ -156,6 +157,14 @@ TEST(Analyzer, ModuleVariables) {
   EXPECT_TRUE(reader.Replayable());
   const KernelAccess writer = Analyze("st.global.u32 [state], %r1;", variable);
   EXPECT_FALSE(writer.Replayable());
+}
+
+TEST(KernelName, IsReadable) {
+  EXPECT_EQ(ShortKernelName("_Z3AddPfi"), "Add");
+  EXPECT_EQ(ShortKernelName("_ZN2ns3AddIfEEvPT_i"), "ns::Add<float>");
+  EXPECT_EQ(ShortKernelName("_ZN12_GLOBAL__N_13AddEPf"), "Add");
+  EXPECT_EQ(ShortKernelName("plain_c"), "plain_c");
+  EXPECT_EQ(ShortKernelName(""), "");
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 // tidepool kernels PROGRAM: what each kernel of a program does with its parameters, as far as its
 // PTX tells.
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -12,18 +9,11 @@
 #include "ptx/parser.h"
 #include "runtime/access/elf_image.h"
 #include "runtime/access/kernel_access.h"
+#include "runtime/access/kernel_name.h"
 #include "tools/tidepool/commands.h"
 
 namespace tidepool {
 namespace {
-
-std::string Demangle(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string out = status == 0 && text != nullptr ? text : name;
-  std::free(text);
-  return out;
-}
 
 const char* ModeName(AccessMode mode) {
   switch (mode) {
@@ -40,7 +30,7 @@ const char* ModeName(AccessMode mode) {
 }
 
 void PrintKernel(const ptx::Function& entry, const KernelAccess& kernel) {
-  std::printf("%s\n", Demangle(entry.name).c_str());
+  std::printf("%s\n", Demangled(entry.name).c_str());
   if (kernel.opaque) {
     std::printf("  opaque: %s\n", kernel.opaque_reason.c_str());
     return;

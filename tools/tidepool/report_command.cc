@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {"rebuild_time_ns", "device time of replays", Row::kTime},
     {"swaps_out", "values swapped to host", Row::kCount},
     {"swaps_in", "values swapped back", Row::kCount},
+    {"peak_host_bytes", "peak of host memory for swapping", Row::kBytes},
     {"rescues", "rescues", Row::kCount},
     {"stall_time_ns", "host time waiting to unmap", Row::kTime},
     {"hot_driver_calls", "memory calls while an operation waited", Row::kCount},
