@@ -22,9 +22,6 @@ function(tidepool_test name)
   target_link_libraries(${name} PRIVATE tidepool_options ${ARG_LIBS} GTest::gtest GTest::gmock
     GTest::gtest_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  if(TIDEPOOL_SANITIZE)  # assertions are not worth the optimiser's time
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
   add_dependencies(unit_tests ${name})
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(thread_tests ${name})

@@ -27,9 +27,6 @@ if(TIDEPOOL_PCH)
     LIBS absl::flat_hash_map absl::statusor absl::strings)
   tidepool_pch(tidepool_pch_tests program HEADERS ${pch_std} ${pch_absl} <gtest/gtest.h>
     LIBS absl::flat_hash_map absl::statusor absl::strings GTest::gtest)
-  if(TIDEPOOL_SANITIZE)
-    target_compile_options(tidepool_pch_tests PRIVATE -O0)
-  endif()
 endif()
 
 # tidepool_use_pch(product|tests TARGET...)
