@@ -6,8 +6,11 @@ target_compile_options(tidepool_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>
   # gcc 12 warns of overlaps in std::string that cannot be (its bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# A target with the property TIDEPOOL_UNINSTRUMENTED is only linked with the sanitizers.
 if(TIDEPOOL_SANITIZE)
-  target_compile_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE}
+  set(instrumented $<NOT:$<BOOL:$<TARGET_PROPERTY:TIDEPOOL_UNINSTRUMENTED>>>)
+  target_compile_options(tidepool_options INTERFACE
+    $<${instrumented}:-fsanitize=${TIDEPOOL_SANITIZE}>
     -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE})
 endif()

@@ -11,7 +11,9 @@
 #if defined(__SANITIZE_THREAD__)
 // Simulated kernels may race with each other, as real ones do; their loads and stores become calls
 // of memcpy, which ThreadSanitizer sees although the file is not instrumented.
-extern "C" const char* __tsan_default_suppressions() { return "race:memory_handlers.cc\n"; }
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
+  return "race:memory_handlers.cc\n";
+}
 #endif
 
 namespace simgpu::test {
