@@ -1,5 +1,5 @@
-// Data in memory that the host writes without a call (managed, pinned, registered), read and written
-// by kernels: what is made from it cannot be made again.
+// Data in memory that the host writes without a call (managed, pinned, registered), read and
+// written by kernels: what is made from it cannot be made again.
 #include <cstdlib>
 
 #include "trap.h"

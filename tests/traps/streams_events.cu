@@ -30,8 +30,9 @@ int main() {
       kept.push_back(middle);
       OK(cudaEventRecord(events[s], streams[s]));
     }
+    // All have read x before it changes.
+    for (int s = 1; s < kStreams; ++s) OK(cudaStreamWaitEvent(streams[0], events[s], 0));
     for (int s = 1; s < kStreams; ++s) {
-      OK(cudaStreamWaitEvent(streams[0], events[s], 0));
       Add<<<Blocks(kCount), 256, 0, streams[0]>>>(x, s == 1 ? parts[0] : x, parts[s], kCount);
     }
     OK(cudaStreamSynchronize(streams[0]));
