@@ -13,12 +13,14 @@ import sys
 
 HIDDEN = re.compile(
     r'NODE_PARAMS|CUgraphNodeParams|CUDA_MEMCPY|RESOURCE_DESC|CUstreamBatchMemOp|CUmemcpy|CUtensorMap|'
-    r'CUDA_BATCH_MEM_OP|CUmemcpy3D|CUDA_EXTERNAL|CUarrayMapInfo|void \*\*kernelParams')
-# They end or only look; or they begin what PinAll is for.
+    r'CUDA_BATCH_MEM_OP|CUmemcpy3D|CUarrayMapInfo|void \*\*kernelParams')
+# Graphs run what they were made of without being seen: everything they may name stays.
 GRAPH = re.compile(r'^cu(StreamBeginCapture|GraphLaunch|GraphInstantiate)')
-LEAVE = re.compile(r'^cu(GetProcAddress|MemHost|PointerSet|MemRangeGet|MemAddress|MemMap|MemUnmap|MemSetAccess|'
+# They name no buffer, or answer with an address of the driver's.
+LEAVE = re.compile(r'^cu(GetProcAddress|MemHost|MemRangeGet|MemAddress|MemMap|MemUnmap|MemSetAccess|'
                    r'MemGetAccess|MemAlloc|MemFree|MemPool|IpcCloseMemHandle|ModuleGet|LibraryGet|'
-                   r'Link|GraphKernelNodeGet|GraphMem\w+NodeGet|TexRefGet|GraphicsResource)')
+                   r'Link|Graph\w+NodeGet|GraphAddExternal|Graph\w*External|GraphAddHost|GraphHost|GraphExecHost|'
+                   r'TexRefGet|\w+GetResourceDesc|GraphicsResource)')
 
 
 def parse(typedefs, header):
@@ -38,6 +40,10 @@ def parse(typedefs, header):
             symbol = (name if index <= 1 else f'{name}_v{index}') + suffix
             entries.append((name, version, bool(suffix), symbol, ' '.join(params.split())))
     return entries
+
+
+def name_begins_capture(symbol):
+    return symbol.startswith('cuStreamBeginCapture')
 
 
 def main():
@@ -97,6 +103,8 @@ def main():
                       '  if (real == nullptr) return CUDA_ERROR_NOT_FOUND;\n'
                       '  if (Engine* engine = ActiveEngine()) {\n'
                       '    CUresult result = CUDA_SUCCESS;\n')
+            if name_begins_capture(symbol):
+                out.write('    OnCaptureBegins();\n')
             if hidden or graph:
                 reason = 'kGraph' if graph or 'Graph' in symbol else 'kUnknownCall'
                 out.write(f'    result = engine->PinAll(PinReason::{reason});\n')

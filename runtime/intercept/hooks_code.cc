@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "runtime/intercept/hook.h"
+#include "runtime/intercept/host_memory.h"
 
 using namespace tidepool;
 
@@ -31,9 +32,15 @@ TIDEPOOL_HOOK(cuLibraryLoadFromFile,
                CUlibraryOption* lo, void** lv, unsigned int ln),
               CUresult result = real(l, path, o, v, n, lo, lv, ln);
               if (result == CUDA_SUCCESS) Registry::Get().OnLoadFile(*l, path); return result;)
-TIDEPOOL_HOOK(cuModuleUnload, (CUmodule m), CUresult result = real(m);
+// Values that only this code can rebuild are rebuilt first; where they do not fit, the code stays.
+#define TIDEPOOL_KEEP_IF_NEEDED(handle)                                                     \
+  if (Engine* engine = ActiveEngine()) {                                                    \
+    const void* code = Registry::Get().CodeOf(handle);                                      \
+    if (code != nullptr && engine->OnCodeUnload(code) != CUDA_SUCCESS) return CUDA_SUCCESS; \
+  }
+TIDEPOOL_HOOK(cuModuleUnload, (CUmodule m), TIDEPOOL_KEEP_IF_NEEDED(m) CUresult result = real(m);
               if (result == CUDA_SUCCESS) Registry::Get().OnUnload(m); return result;)
-TIDEPOOL_HOOK(cuLibraryUnload, (CUlibrary l), CUresult result = real(l);
+TIDEPOOL_HOOK(cuLibraryUnload, (CUlibrary l), TIDEPOOL_KEEP_IF_NEEDED(l) CUresult result = real(l);
               if (result == CUDA_SUCCESS) Registry::Get().OnUnload(l); return result;)
 TIDEPOOL_HOOK(cuLibraryGetModule, (CUmodule * m, CUlibrary l), CUresult result = real(m, l);
               if (result == CUDA_SUCCESS) Registry::Get().OnAlias(*m, l); return result;)
@@ -55,7 +62,9 @@ TIDEPOOL_HOOK(cuLibraryGetGlobal, (CUdeviceptr * p, size_t* n, CUlibrary l, cons
               if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
 TIDEPOOL_HOOK(cuLibraryGetManaged, (CUdeviceptr * p, size_t* n, CUlibrary l, const char* name),
               CUresult result = real(p, n, l, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
+              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name);
+              // The host may put an address there without a call.
+              HostMemory::Get().OnUnseenPointers(); return result;)
 
 // --- Launches ---
 #define TIDEPOOL_LAUNCH_PARAMS                                                       \
@@ -71,10 +80,14 @@ TIDEPOOL_HOOKS(
 TIDEPOOL_HOOKS(
     cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
     Engine* engine = ActiveEngine();
-    auto issue = [&] { return real(c, f, params, extra); };
-    if (engine == nullptr || c == nullptr) return issue(); LaunchCall call; call.config = *c;
-    call.function = f; call.params = params; call.extra = extra; call.per_thread = kPerThread;
-    return RunLaunch(engine, GetDriverApi(), call, issue);)
+    if (engine == nullptr || c == nullptr || Capturing(c->hStream, kPerThread)) {
+      return real(c, f, params, extra);
+    } std::vector<CUlaunchAttribute>
+        attributes;
+    LaunchCall call; call.config = WithoutOverlap(*c, &attributes); call.function = f;
+    call.params = params; call.extra = extra; call.per_thread = kPerThread;
+    return RunLaunch(engine, GetDriverApi(), call,
+                     [&] { return real(&call.config, f, params, extra); });)
 #define TIDEPOOL_COOPERATIVE_PARAMS                                                  \
   (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
    unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void** params)
@@ -93,6 +106,19 @@ TIDEPOOL_HOOK(cuStreamDestroy_v2, (CUstream s),
 TIDEPOOL_HOOK(cuCtxDestroy_v2, (CUcontext c), CUresult result = real(c);
               if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(c);
               return result;)
+TIDEPOOL_HOOK(
+    cuDevicePrimaryCtxRelease_v2, (CUdevice d), CUresult result = real(d);
+    if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) {
+      // With the last reference the context goes.
+      using F = CUresult(CUDAAPI*)(CUdevice, unsigned int*, int*);
+      static const auto state = Real<F>("cuDevicePrimaryCtxGetState");
+      unsigned int flags = 0;
+      int active = 1;
+      if (d == ManagedDevice() && state != nullptr && state(d, &flags, &active) == CUDA_SUCCESS &&
+          active == 0) {
+        OnContextGone(nullptr);
+      }
+    } return result;)
 TIDEPOOL_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice d), CUresult result = real(d);
               if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(nullptr);
               return result;)

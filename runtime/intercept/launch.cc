@@ -5,6 +5,8 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/intercept/host_memory.h"
+#include "runtime/intercept/state.h"
 
 namespace tidepool {
 namespace {
@@ -12,8 +14,10 @@ namespace {
 class LaunchReplay final : public Replay {
  public:
   LaunchReplay(const DriverApi* api, CUfunction function, const CUlaunchConfig& config,
-               std::vector<CUlaunchAttribute> attributes, std::vector<uint8_t> block)
+               std::vector<CUlaunchAttribute> attributes, std::vector<uint8_t> block,
+               std::shared_ptr<const void> code)
       : api_(api),
+        code_(std::move(code)),
         function_(function),
         config_(config),
         attributes_(std::move(attributes)),
@@ -31,9 +35,11 @@ class LaunchReplay final : public Replay {
     return api_->LaunchKernelEx(&config, function_, nullptr, bytes == 0 ? nullptr : extra);
   }
   uint64_t footprint() const override { return sizeof(*this) + block_.capacity(); }
+  const void* code() const override { return code_.get(); }
 
  private:
   const DriverApi* api_;
+  std::shared_ptr<const void> code_;
   CUfunction function_;
   CUlaunchConfig config_;
   std::vector<CUlaunchAttribute> attributes_;
@@ -53,11 +59,7 @@ std::vector<CUlaunchAttribute> KeptAttributes(const CUlaunchConfig& config, cons
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config.attrs[i];
     switch (attribute.id) {
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        // The kernel may overlap the one before it: its inputs are not ordered by the stream.
-        *obstacle = "launched with programmatic overlap";
-        break;
       case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
       case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         *obstacle = "launched with an event or a graph node of its own";
@@ -73,6 +75,20 @@ std::vector<CUlaunchAttribute> KeptAttributes(const CUlaunchConfig& config, cons
 }
 
 }  // namespace
+
+CUlaunchConfig WithoutOverlap(const CUlaunchConfig& config,
+                              std::vector<CUlaunchAttribute>* storage) {
+  CUlaunchConfig ordered = config;
+  if (config.attrs == nullptr) return ordered;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) continue;
+    storage->push_back(attribute);
+  }
+  ordered.attrs = storage->data();
+  ordered.numAttrs = static_cast<unsigned>(storage->size());
+  return ordered;
+}
 
 bool PackParameters(const KernelRecord& record, void** params, void** extra,
                     std::vector<uint8_t>* block) {
@@ -103,8 +119,36 @@ bool PackParameters(const KernelRecord& record, void** params, void** extra,
   return true;
 }
 
+namespace {
+
+// A kernel that follows addresses from memory can reach what no look at its parameters shows. Every
+// road by which an address gets to the device's memory pins what it names; what the host writes
+// where both can reach is seen by nobody. True if this launch may find such addresses.
+bool MayFindUnseenPointers(const Engine& engine, const KernelRecord& record,
+                           const std::vector<uint8_t>& block) {
+  HostMemory& memory = HostMemory::Get();
+  const bool known = record.known;
+  if (known && !record.access.indirect) return false;
+  if (memory.unseen_pointers()) return true;
+  if (!known) {
+    for (uint64_t offset = 0; offset + 8 <= block.size(); offset += 4) {
+      if (memory.Contains(WordAt(block, offset, 8))) return true;
+    }
+    return false;
+  }
+  for (const WordAccess& word : record.access.words) {
+    if (word.bytes < 8 || word.mode == AccessMode::kNone) continue;
+    const uint64_t value = WordAt(block, word.offset, 8);
+    if (!engine.InPool(value) && memory.IsShared(value)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
                    absl::FunctionRef<CUresult()> issue) {
+  if (Capturing(call.config.hStream, call.per_thread)) return issue();
   const std::shared_ptr<const KernelRecord> record = Registry::Get().Find(api, call.function);
   std::vector<uint8_t> block;
   if (!PackParameters(*record, call.params, call.extra, &block)) {
@@ -115,6 +159,11 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       return result;
     }
     return issue();
+  }
+  if (MayFindUnseenPointers(*engine, *record, block)) {
+    if (CUresult result = engine->PinAll(PinReason::kPointerInMemory); result != CUDA_SUCCESS) {
+      return result;
+    }
   }
   OpRequest request;
   request.kind = OpKind::kLaunch;
@@ -137,12 +186,14 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       if (!engine->InPool(value)) {
         // Memory that nobody versions (mapped host memory, another context's), unless it is only an
         // index.
-        BufferInfo info;
         if (value != 0 && word.mode != AccessMode::kNone && value > 0xffffffffull &&
             reason.empty()) {
           reason = "uses memory outside of the pool";
         }
-        (void)info;
+        // Stored to memory, it may be found there by the next kernel.
+        if (word.escapes && HostMemory::Get().Contains(value)) {
+          HostMemory::Get().OnUnseenPointers();
+        }
         continue;
       }
       wide = true;
@@ -163,8 +214,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     request.regions.clear();
     for (uint64_t offset = 0; offset + 8 <= block.size(); offset += 4) {
       const uint64_t value = WordAt(block, offset, 8);
-      BufferInfo info;
-      if (!engine->InPool(value) || !engine->Find(value, &info)) continue;
+      if (!engine->InPool(value)) continue;
       if (CUresult result = engine->Pin(value, PinReason::kOpaqueKernel); result != CUDA_SUCCESS) {
         return result;
       }
@@ -178,8 +228,8 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     CUlaunchConfig config = c;
     config.attrs = nullptr;
     config.numAttrs = 0;
-    request.replay = std::make_shared<LaunchReplay>(&api, call.function, config,
-                                                    std::move(attributes), std::move(block));
+    request.replay = std::make_shared<LaunchReplay>(
+        &api, call.function, config, std::move(attributes), std::move(block), record->code);
   }
   request.no_replay_reason = reason;
   request.cost_key = absl::HashOf(call.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX,

@@ -27,6 +27,13 @@ struct LaunchCall {
 bool PackParameters(const KernelRecord& record, void** params, void** extra,
                     std::vector<uint8_t>* block);
 
+// The configuration without the permission to overlap the kernel before it on the stream. Memory
+// changes hands in the order of streams, so that a kernel that begins early could write what the
+// one before still reads; to begin when that is over is always allowed. `storage` holds the
+// attributes.
+CUlaunchConfig WithoutOverlap(const CUlaunchConfig& config,
+                              std::vector<CUlaunchAttribute>* storage);
+
 // Decides what the launch touches, then runs it through the engine; `issue` is the program's own
 // call.
 CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,

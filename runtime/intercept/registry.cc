@@ -116,6 +116,12 @@ void Registry::OnUnload(void* module) {
   impl_->modules.erase(it);
 }
 
+const void* Registry::CodeOf(void* module) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->modules.find(module);
+  return it == impl_->modules.end() ? nullptr : it->second.get();
+}
+
 void Registry::OnKernel(void* kernel, void* module, const char* name, bool is_kernel) {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   auto it = impl_->modules.find(module);
@@ -154,6 +160,7 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
   auto record = std::make_shared<KernelRecord>();
   handle.variables_known = variables;
   record->name = handle.name.empty() ? "a kernel" : ShortKernelName(handle.name);
+  record->code = handle.code;
   // The layout: INVALID_VALUE ends the list, any other failure means that it is not known.
   for (size_t i = 0;; ++i) {
     size_t offset = 0, bytes = 0;

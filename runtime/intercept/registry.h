@@ -26,7 +26,8 @@ struct KernelRecord {
   uint64_t param_bytes = 0;
   bool known = false;  // the code that runs is described by PTX that was read
   KernelAccess access;
-  std::string no_replay;  // why it cannot be replayed; empty if it can
+  std::shared_ptr<const void> code;  // identifies the loaded code; null if it was not seen
+  std::string no_replay;             // why it cannot be replayed; empty if it can
 };
 
 class Registry {
@@ -39,6 +40,8 @@ class Registry {
   // Two handles of the same code (cuLibraryGetModule).
   void OnAlias(void* made, void* of);
   void OnUnload(void* module);
+  // The code behind a module or library, as KernelRecord names it; null if it was not seen.
+  const void* CodeOf(void* module);
   // A kernel handle (CUfunction or CUkernel) was got from a module or library.
   void OnKernel(void* kernel, void* module, const char* name, bool is_kernel);
   void OnKernelAlias(void* function, void* kernel);

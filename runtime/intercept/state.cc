@@ -22,6 +22,8 @@ struct State {
   std::atomic<Engine*> engine{nullptr};
   std::unique_ptr<Recorder> recorder;
   CUcontext context = nullptr;
+  CUdevice device = 0;
+  std::atomic<bool> captures{false};
   std::atomic<pid_t> owner{0};
   bool refused = false;  // the engine could not be made: pass through, said once
   bool stopped = false;
@@ -193,10 +195,36 @@ Engine* EngineForAllocation() {
     return nullptr;
   }
   state.context = context;
+  state.device = device;
   state.owner = getpid();
   state.engine = engine->release();  // kept until the process ends, whoever still calls
   Debug(absl::StrCat("managing memory with a budget of ", FormatBytes(options.budget_bytes)));
   return state.engine.load();
+}
+
+CUcontext ManagedContext() {
+  State& state = GetState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  return state.context;
+}
+
+CUdevice ManagedDevice() {
+  State& state = GetState();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  return state.device;
+}
+
+void OnCaptureBegins() { GetState().captures = true; }
+
+bool Capturing(CUstream stream, bool per_thread) {
+  if (!GetState().captures.load(std::memory_order_relaxed)) return false;
+  if (stream == CU_STREAM_LEGACY || (stream == nullptr && !per_thread)) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const DriverApi& api = GetDriverApi();
+  return api.StreamIsCapturing != nullptr &&
+         api.StreamIsCapturing(stream == nullptr ? CU_STREAM_PER_THREAD : stream, &status) ==
+             CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 void OnContextGone(CUcontext context) {

@@ -22,6 +22,16 @@ bool OnFirstCall();
 Engine* ActiveEngine();
 // Makes it if need be, for the current context. Null: pass through.
 Engine* EngineForAllocation();
+// The context and the device that the engine manages.
+CUcontext ManagedContext();
+CUdevice ManagedDevice();
+
+// A capture begins somewhere in the process.
+void OnCaptureBegins();
+// What is given to this stream now becomes part of a graph and does not run. `per_thread`: handle 0
+// means the calling thread's default stream.
+bool Capturing(CUstream stream, bool per_thread);
+
 // The context that the engine manages is going away.
 void OnContextGone(CUcontext context);
 

@@ -199,4 +199,14 @@ void Lineage::DropReference(Buffer* buffer) {
   delete buffer;
 }
 
+std::vector<Op*> Lineage::OpsWhere(absl::FunctionRef<bool(const Op&)> condition) const {
+  std::vector<Op*> found;
+  for (Op* op : ops_) {
+    if (condition(*op)) found.push_back(op);
+  }
+  // In the order in which they ran, so that what follows does not depend on a hash.
+  std::sort(found.begin(), found.end(), [](const Op* a, const Op* b) { return a->id < b->id; });
+  return found;
+}
+
 }  // namespace tidepool

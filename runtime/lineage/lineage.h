@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "allocator/chunk_pool.h"
 #include "allocator/host_pool.h"
 #include "runtime/lineage/replay.h"
@@ -48,6 +49,9 @@ struct Buffer {
   std::vector<Op*> mentions;                                  // recorded ops that use it
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();  // of its address, whatever the value
   bool small() const { return range == nullptr; }
+  // The driver gives memory in units of 512 bytes, and kernels that write a little more than was
+  // asked for run there: what is copied is the content up to the end of the unit.
+  uint64_t content_bytes() const { return (bytes + 511) / 512 * 512; }
 };
 
 struct Value {
@@ -62,6 +66,8 @@ struct Value {
   uint32_t depth = 0;      // ops on the longest way from a root to it; 0: a root when it was made
   uint32_t locks = 0;      // must stay resident while > 0
   bool in_policy = false;  // known to the eviction policy
+  // Small buffers only: where the content is kept once another value has taken its place.
+  Buffer* snapshot = nullptr;
   std::shared_ptr<UseSet> uses = std::make_shared<UseSet>();
   UseSet inserted;  // uses that the program does not know of: replays, copies
   // It may lose its chunks: there is a way to bring it back.
@@ -143,6 +149,8 @@ class Lineage {
   // Collects the value if nobody needs it (not current, no readers, no locks).
   void Collect(Value* value);
 
+  // The recorded ops that fulfil the condition.
+  std::vector<Op*> OpsWhere(absl::FunctionRef<bool(const Op&)> condition) const;
   // Whether the op is still recorded (for lists that may have outlived it).
   bool Contains(const Op* op) const { return ops_.contains(const_cast<Op*>(op)); }
 

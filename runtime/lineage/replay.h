@@ -15,6 +15,8 @@ class Replay {
   // Result: the driver's. Issued on `stream`, which need not be the original one.
   virtual CUresult Issue(CUstream stream) const = 0;
   virtual uint64_t footprint() const = 0;  // host bytes held
+  // Identifies the loaded code that it runs; null: none.
+  virtual const void* code() const { return nullptr; }
 };
 
 }  // namespace tidepool

@@ -139,16 +139,22 @@ void Engine::Impl::SetTag(Buffer* buffer, uint32_t tag) {
   buffer->tag = tag;
 }
 
+absl::StatusOr<uint64_t> Engine::Impl::AllocateSmall(uint64_t bytes) {
+  absl::StatusOr<uint64_t> address = slab_->Allocate(bytes);
+  while (!address.ok() && absl::IsResourceExhausted(address.status())) {
+    if (!MakeAvailable(pool_->available_chunks() + 1).ok()) break;
+    address = slab_->Allocate(bytes);
+  }
+  return address;
+}
+
 CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   Buffer* buffer = nullptr;
   if (bytes <= slab_->max_bytes()) {
-    absl::StatusOr<uint64_t> address = slab_->Allocate(bytes);
-    while (!address.ok() && absl::IsResourceExhausted(address.status())) {
-      absl::Status room = MakeAvailable(pool_->available_chunks() + 1);
-      if (!room.ok()) break;
-      address = slab_->Allocate(bytes);
-    }
+    // A byte more where that costs little, so that the address of a buffer's end is nobody else's.
+    const uint64_t cheap = std::min<uint64_t>(4096, slab_->max_bytes() - 1);
+    absl::StatusOr<uint64_t> address = AllocateSmall(bytes <= cheap ? bytes + 1 : bytes);
     if (!address.ok()) {
       ++stats_.out_of_memory;
       ReportOutOfMemory(absl::StrCat("an allocation of ", FormatBytes(bytes)), {},
@@ -175,8 +181,10 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
     buffer = lineage_->NewBuffer((*range)->address, bytes, *range);
   }
   *buffer->uses = FormerUses(buffer->address, buffer->small());
-  pool_low.store(std::min(pool_low.load(), buffer->address));
-  pool_high.store(std::max(pool_high.load(), buffer->address + bytes));
+  // Pointers just beside a buffer may mean it (BuffersAt).
+  const uint64_t margin = pool_->chunk_bytes();
+  pool_low.store(std::min(pool_low.load(), buffer->address - margin));
+  pool_high.store(std::max(pool_high.load(), buffer->address + bytes + margin));
   buffers_[buffer->address] = buffer;
   ++stats_.allocations;
   live_by_tag_[buffer->tag] += bytes;
@@ -249,6 +257,29 @@ Buffer* Engine::Impl::FindBuffer(uint64_t address) const {
   if (it == buffers_.begin()) return nullptr;
   Buffer* buffer = std::prev(it)->second;
   return address - buffer->address < buffer->bytes ? buffer : nullptr;
+}
+
+absl::InlinedVector<Buffer*, 2> Engine::Impl::BuffersAt(uint64_t address) const {
+  auto next = buffers_.upper_bound(address);
+  Buffer* before = next == buffers_.begin() ? nullptr : std::prev(next)->second;
+  Buffer* behind = next == buffers_.end() ? nullptr : next->second;
+  if (before != nullptr && address - before->address < before->bytes) return {before};
+  // Between buffers. There is a guard page between ranges, and mostly a byte or more between small
+  // buffers: what is further away, or in memory of another range, is meant by no pointer.
+  const AddressRange* range = pool_->FindRange(address);
+  auto beside = [&](const Buffer* buffer, uint64_t distance) {
+    if (buffer->small()) {
+      return distance <= kSlabAlignment &&
+             (range == nullptr || range == pool_->FindRange(buffer->address));
+    }
+    return distance < pool_->chunk_bytes() && (range == nullptr || range == buffer->range);
+  };
+  absl::InlinedVector<Buffer*, 2> found;
+  if (before != nullptr && beside(before, address - before->address - before->bytes)) {
+    found.push_back(before);
+  }
+  if (behind != nullptr && beside(behind, behind->address - address)) found.push_back(behind);
+  return found;
 }
 
 CUresult Engine::Impl::PinBuffer(Buffer* buffer, PinReason reason) {
@@ -360,6 +391,7 @@ void Engine::Impl::OnValueDead(Value* value) {
   if (!temporaries_.empty()) std::erase(temporaries_, value);
   if (!unswappable_.empty()) std::erase(unswappable_, value);
   ReleaseHostCopy(value);
+  if (value->snapshot != nullptr) lineage_->FreeBuffer(std::exchange(value->snapshot, nullptr));
   if (value->resident && !value->buffer->small()) GiveBackChunks(&value->chunks, value->uses);
 }
 

@@ -1,8 +1,7 @@
 #include "runtime/residency/engine.h"
 
-#include <cstring>
-
 #include "runtime/residency/engine_impl.h"
+#include "runtime/residency/word_scan.h"
 
 namespace tidepool {
 
@@ -30,6 +29,18 @@ bool Engine::Free(CUdeviceptr address) {
   return impl_->Free(address);
 }
 
+bool Engine::FreeOrdered(CUdeviceptr address, StreamRef stream) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  auto it = impl_->buffers_.find(address);
+  if (it == impl_->buffers_.end()) return false;
+  Buffer* buffer = it->second;
+  const uint32_t id = impl_->streams_->Resolve(stream);
+  const uint64_t sequence = impl_->streams_->Commit(id);
+  buffer->uses->Add(id, sequence);
+  if (buffer->current != nullptr) buffer->current->uses->Add(id, sequence);
+  return impl_->Free(address);
+}
+
 void Engine::Reset() {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   impl_->Reset();
@@ -39,6 +50,17 @@ bool Engine::InPool(CUdeviceptr address) const {
   // Relaxed: a program that passes an address got it from an allocation that happened before.
   return address >= impl_->pool_low.load(std::memory_order_relaxed) &&
          address < impl_->pool_high.load(std::memory_order_relaxed);
+}
+
+Engine::Place Engine::Locate(CUdeviceptr address, uint64_t bytes) const {
+  if (!InPool(address)) return Place::kElsewhere;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Buffer* buffer = impl_->FindBuffer(address);
+  if (buffer != nullptr) {
+    const uint64_t behind = buffer->content_bytes() - (address - buffer->address);
+    return bytes <= behind ? Place::kInside : Place::kBeyond;
+  }
+  return impl_->pool_->FindRange(address) != nullptr ? Place::kBeyond : Place::kElsewhere;
 }
 
 bool Engine::Find(CUdeviceptr address, BufferInfo* info) const {
@@ -59,23 +81,18 @@ void Engine::MemGetInfo(size_t* free_bytes, size_t* total_bytes) const {
 
 CUresult Engine::Pin(CUdeviceptr address, PinReason reason) {
   std::lock_guard<std::mutex> lock(impl_->mutex);
-  Buffer* buffer = impl_->FindBuffer(address);
-  return buffer == nullptr ? CUDA_SUCCESS : impl_->PinBuffer(buffer, reason);
+  for (Buffer* buffer : impl_->BuffersAt(address)) {
+    if (CUresult result = impl_->PinBuffer(buffer, reason); result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult Engine::PinPointersIn(const void* data, uint64_t bytes) {
-  const auto start = reinterpret_cast<uint64_t>(data);
-  const uint64_t aligned = (start + 7) & ~uint64_t{7};
-  const uint64_t end = start + bytes;
-  for (uint64_t at = aligned; at + 8 <= end; at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, reinterpret_cast<const void*>(at), sizeof(word));
-    if (!InPool(word)) continue;
-    if (CUresult result = Pin(word, PinReason::kPointerInMemory); result != CUDA_SUCCESS) {
-      return result;
-    }
-  }
-  return CUDA_SUCCESS;
+  const uint64_t low = impl_->pool_low.load(std::memory_order_relaxed);
+  const uint64_t high = impl_->pool_high.load(std::memory_order_relaxed);
+  if (low > high) return CUDA_SUCCESS;
+  return ForEachWordWithin(data, bytes, low, high,
+                           [&](uint64_t word) { return Pin(word, PinReason::kPointerInMemory); });
 }
 
 CUresult Engine::PinAll(PinReason reason) {
@@ -86,6 +103,18 @@ CUresult Engine::PinAll(PinReason reason) {
 CUresult Engine::Run(const OpRequest& request, absl::FunctionRef<CUresult()> issue) {
   std::unique_lock<std::mutex> lock(impl_->mutex);
   return impl_->Run(request, issue, lock);
+}
+
+CUresult Engine::OnCodeUnload(const void* code) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const std::vector<Op*> ops =
+      impl_->lineage_->OpsWhere([&](const Op& op) { return op.replay->code() == code; });
+  if (ops.empty()) return CUDA_SUCCESS;
+  absl::Status status = impl_->RescueAndInvalidate(ops, impl_->streams_->Resolve({}));
+  if (status.ok()) return CUDA_SUCCESS;
+  ++impl_->stats_.out_of_memory;
+  impl_->ReportOutOfMemory("unloading code that values were made with", {}, status);
+  return absl::IsResourceExhausted(status) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
 
 void Engine::OnStreamDestroy(CUstream stream) {

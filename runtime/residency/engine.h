@@ -59,24 +59,32 @@ class Engine {
   // False: not the address of a live buffer of Tidepool's: the real driver is to answer. Waits for
   // nothing: the caller gives cuMemFree its documented synchronisation.
   bool Free(CUdeviceptr address);
+  // The same in the order of a stream (cuMemFreeAsync): whoever gets the memory next comes behind
+  // all that the stream has been given so far, uses that nobody told the engine of included.
+  bool FreeOrdered(CUdeviceptr address, StreamRef stream);
   // Frees everything (context destroyed or reset): no driver call is made on the old context's
   // memory that could fail; addresses of before are forgotten.
   void Reset();
 
-  // True if the address lies in memory that the engine manages. Fast; for every word of every
-  // launch.
+  // True if the address may lie in memory that the engine manages, or just beside it; false if it
+  // does not. Fast; for every word of every launch.
   bool InPool(CUdeviceptr address) const;
+  // Where [address, address + bytes) lies. kBeyond: in the engine's memory, but not in one live
+  // buffer; the driver, which knows only chunks, might take it for valid.
+  enum class Place : uint8_t { kElsewhere, kInside, kBeyond };
+  Place Locate(CUdeviceptr address, uint64_t bytes) const;
   // The live buffer that contains `address`; false if none.
   bool Find(CUdeviceptr address, BufferInfo* info) const;
   void MemGetInfo(size_t* free_bytes, size_t* total_bytes) const;
 
   // --- Pinning ---
 
-  // Makes the buffer that contains `address` resident and keeps it so until it is freed. Addresses
-  // outside the pool are ignored. CUDA_ERROR_OUT_OF_MEMORY if it does not fit.
+  // Makes the buffer that contains `address` resident and keeps it so until it is freed; of an
+  // address at the end of a buffer or close to one, the buffers beside it. Addresses outside the
+  // pool are ignored. CUDA_ERROR_OUT_OF_MEMORY if it does not fit.
   CUresult Pin(CUdeviceptr address, PinReason reason);
-  // Pins every buffer named by a word of host memory (8-byte aligned words of [data, data +
-  // bytes)).
+  // Pins every buffer named by eight bytes of [data, data + bytes), at whatever alignment: records
+  // may be packed.
   CUresult PinPointersIn(const void* data, uint64_t bytes);
   // Everything stays resident from now on: the program uses something that cannot be followed.
   CUresult PinAll(PinReason reason);
@@ -89,6 +97,9 @@ class Engine {
   // not called).
   CUresult Run(const OpRequest& request, absl::FunctionRef<CUresult()> issue);
 
+  // Code that goes away (called before the driver's own unload): nothing is replayed with it any
+  // more. What only it could rebuild is made resident first.
+  CUresult OnCodeUnload(const void* code);
   // Streams that go away (called before the driver's own destroy).
   void OnStreamDestroy(CUstream stream);
 

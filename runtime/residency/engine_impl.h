@@ -70,6 +70,11 @@ class Engine::Impl final : public LineageObserver {
   bool Free(CUdeviceptr address);
   void Reset();
   Buffer* FindBuffer(uint64_t address) const;  // live ones only
+  // A block of a slab; makes room for the slab if need be.
+  absl::StatusOr<uint64_t> AllocateSmall(uint64_t bytes);
+  // The live buffers that a pointer may mean: the one that contains it, or, of one just behind the
+  // end of a buffer or just before its start, those beside it.
+  absl::InlinedVector<Buffer*, 2> BuffersAt(uint64_t address) const;
   CUresult PinBuffer(Buffer* buffer, PinReason reason);
   CUresult PinAll(PinReason reason);
   // What ran at an address, or in the chunk of a small buffer, before it got its present owner.
@@ -137,6 +142,11 @@ class Engine::Impl final : public LineageObserver {
   // in which case the value stays resident with chunks of its own and `*moved` are those at the
   // buffer's address.
   absl::StatusOr<bool> BeforeLoss(Value* value, uint32_t stream, std::vector<ChunkId>* moved);
+  // Whether the content of a small value is worth keeping before an op with these operands
+  // destroys it: values that can be dropped are made from it, or will be by this op.
+  bool WorthSnapshot(const Value& value, const Operands& operands, bool recordable) const;
+  // Copies the small value's content aside, with `stream`.
+  absl::Status Snapshot(Value* value, uint32_t stream);
   // Makes everything resident that would be lost with these ops as recipes, then forgets them.
   absl::Status RescueAndInvalidate(const std::vector<Op*>& seeds, uint32_t stream);
   // No recipe reads or writes the buffer from now on.

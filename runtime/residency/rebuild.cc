@@ -153,9 +153,10 @@ absl::Status Engine::Impl::Duplicate(Value* value, uint32_t stream, std::vector<
     before.Merge(*value->uses);
     if (status.ok()) status = streams_->WaitFor(stream, before);
     if (status.ok()) {
-      status = DriverStatus(api_, "cuMemcpyDtoDAsync",
-                            api_.MemcpyDtoDAsync(copy.address, buffer->address, buffer->bytes,
-                                                 streams_->Handle(stream)));
+      status =
+          DriverStatus(api_, "cuMemcpyDtoDAsync",
+                       api_.MemcpyDtoDAsync(copy.address, buffer->address, buffer->content_bytes(),
+                                            streams_->Handle(stream)));
     }
     const uint64_t sequence = streams_->Commit(stream);
     value->uses->Add(stream, sequence);
@@ -210,13 +211,16 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     if (use.in != nullptr) before.Merge(*use.in->uses);
     if (use.buffer->small()) {
       const Value* holds = use.buffer->holds;
-      if (use.writes && holds != nullptr && holds != use.out) {
-        absl::StatusOr<uint64_t> copy = slab_->Allocate(use.buffer->bytes);
+      const bool restores = use.in != nullptr && use.in != holds && use.in->snapshot != nullptr;
+      if (restores) before.Merge(*use.in->snapshot->uses);
+      if (holds != nullptr && (restores || (use.writes && holds != use.out))) {
+        absl::StatusOr<uint64_t> copy = AllocateSmall(use.buffer->content_bytes());
         if (!copy.ok()) {
           status = copy.status();
           break;
         }
-        saved.push_back({use.buffer->address, *copy, use.buffer->bytes, FormerUses(*copy, true)});
+        saved.push_back(
+            {use.buffer->address, *copy, use.buffer->content_bytes(), FormerUses(*copy, true)});
         before.Merge(saved.back().former);
       }
       before.Merge(*use.buffer->uses);
@@ -257,6 +261,14 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     status = DriverStatus(api_, "cuMemcpyDtoDAsync",
                           api_.MemcpyDtoDAsync(save.copy, save.address, save.bytes, handle));
   }
+  for (const OpUse& use : op->uses) {
+    if (!status.ok()) break;
+    if (use.in == nullptr || use.in->snapshot == nullptr || use.in == use.buffer->holds) continue;
+    const Buffer& snapshot = *use.in->snapshot;
+    status = DriverStatus(
+        api_, "cuMemcpyDtoDAsync",
+        api_.MemcpyDtoDAsync(use.buffer->address, snapshot.address, snapshot.bytes, handle));
+  }
   if (status.ok()) {
     status = DriverStatus(api_, op->name->c_str(), op->replay->Issue(handle));
   }
@@ -276,6 +288,9 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     use.buffer->uses->Add(stream, sequence);
     if (use.in != nullptr) used(use.in);
     if (!use.buffer->small()) continue;
+    if (use.in != nullptr && use.in->snapshot != nullptr) {
+      use.in->snapshot->uses->Add(stream, sequence);
+    }
     if (use.buffer->holds != nullptr) used(use.buffer->holds);
     if (use.out != nullptr && use.out != use.buffer->holds) used(use.out);
   }

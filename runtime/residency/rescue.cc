@@ -50,6 +50,49 @@ absl::Status Engine::Impl::SealBuffer(Buffer* buffer, uint32_t stream) {
   return RescueAndInvalidate(std::vector<Op*>(buffer->mentions), stream);
 }
 
+bool Engine::Impl::WorthSnapshot(const Value& value, const Operands& operands,
+                                 bool recordable) const {
+  constexpr uint64_t kMostOfChunk = 8;  // larger ones would fill the budget with their versions
+  if (value.buffer->bytes > pool_->chunk_bytes() / kMostOfChunk) return false;
+  for (const Op* op : value.readers) {
+    for (const OpUse& use : op->uses) {
+      if (use.out != nullptr && !use.buffer->small()) return true;
+    }
+  }
+  return recordable && std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+           return operand.writes() && !operand.buffer->small();
+         });
+}
+
+absl::Status Engine::Impl::Snapshot(Value* value, uint32_t stream) {
+  if (value->snapshot != nullptr) return absl::OkStatus();
+  Buffer* buffer = value->buffer;
+  absl::StatusOr<uint64_t> address = AllocateSmall(buffer->content_bytes());
+  if (!address.ok()) return address.status();
+  Buffer* copy = lineage_->NewBuffer(*address, buffer->content_bytes(), nullptr);
+  *copy->uses = FormerUses(copy->address, true);
+  UseSet before = *copy->uses;
+  before.Merge(value->inserted);
+  absl::Status status = streams_->WaitFor(stream, before);
+  if (status.ok()) {
+    status = DriverStatus(api_, "cuMemcpyDtoDAsync",
+                          api_.MemcpyDtoDAsync(copy->address, buffer->address, copy->bytes,
+                                               streams_->Handle(stream)));
+  }
+  const uint64_t sequence = streams_->Commit(stream);
+  copy->uses->Add(stream, sequence);
+  buffer->uses->Add(stream, sequence);
+  value->uses->Add(stream, sequence);
+  if (!status.ok()) {
+    lineage_->FreeBuffer(copy);
+    return status;
+  }
+  value->snapshot = copy;
+  ++stats_.rescues;
+  RecordEvent(EventKind::kRescue, "snapshot", stream, buffer->bytes, buffer->id, Now());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> Engine::Impl::BeforeLoss(Value* value, uint32_t stream,
                                               std::vector<ChunkId>* moved) {
   if (value->readers.empty()) return false;

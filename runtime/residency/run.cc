@@ -21,23 +21,23 @@ Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) 
   Operands operands;
   for (const Region& region : request.regions) {
     if (region.mode == AccessMode::kNone) continue;
-    Buffer* buffer = FindBuffer(region.address);
-    if (buffer == nullptr) {
-      *unknown = true;  // freed, or between buffers: the program's own business, but not replayable
-      continue;
-    }
-    const bool covers = region.covers && region.mode == AccessMode::kWrite &&
-                        region.address == buffer->address && region.bytes >= buffer->bytes;
-    auto it = std::find_if(operands.begin(), operands.end(),
-                           [&](const Operand& o) { return o.buffer == buffer; });
-    if (it == operands.end()) {
-      Operand& operand = operands.emplace_back();
-      operand.buffer = buffer;
-      operand.mode = region.mode;
-      operand.covers = covers;
-    } else {
-      it->mode = it->mode | region.mode;
-      it->covers = (it->covers || covers) && !Reads(it->mode);
+    const absl::InlinedVector<Buffer*, 2> buffers = BuffersAt(region.address);
+    // Freed, or beside a buffer: the program's own business, but not replayable.
+    if (FindBuffer(region.address) == nullptr) *unknown = true;
+    for (Buffer* buffer : buffers) {
+      const bool covers = region.covers && region.mode == AccessMode::kWrite &&
+                          region.address == buffer->address && region.bytes >= buffer->bytes;
+      auto it = std::find_if(operands.begin(), operands.end(),
+                             [&](const Operand& o) { return o.buffer == buffer; });
+      if (it == operands.end()) {
+        Operand& operand = operands.emplace_back();
+        operand.buffer = buffer;
+        operand.mode = region.mode;
+        operand.covers = covers;
+      } else {
+        it->mode = it->mode | region.mode;
+        it->covers = (it->covers || covers) && !Reads(it->mode);
+      }
     }
   }
   return operands;
@@ -56,6 +56,12 @@ absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, 
       if (!operand.writes() || current == nullptr || seen[i]) continue;
       if (!buffer->small() && current->recipe != nullptr) continue;
       seen[i] = again = true;
+      if (buffer->small() && buffer->pin_reasons == 0 &&
+          WorthSnapshot(*current, operands, *recordable)) {
+        absl::Status kept = Snapshot(current, stream);
+        if (kept.ok()) continue;
+        if (!absl::IsResourceExhausted(kept)) return kept;
+      }
       // With a copy on the host it can come back already.
       absl::StatusOr<bool> preserved = false;
       if (current->host == nullptr) preserved = BeforeLoss(current, stream, &operand.fresh);
@@ -184,6 +190,9 @@ void Engine::Impl::Commit(const OpRequest& request, Operands& operands, uint32_t
         value->chunks = std::move(operand.fresh);
         operand.fresh.clear();
         value->uses->Add(stream, sequence);
+      } else if (current != nullptr && current->snapshot != nullptr) {
+        value->inserted = current->inserted;
+        value->uses->Add(stream, sequence);
       } else if (current != nullptr) {
         std::swap(value->chunks, current->chunks);
         std::swap(value->uses, current->uses);
@@ -193,14 +202,19 @@ void Engine::Impl::Commit(const OpRequest& request, Operands& operands, uint32_t
         if (current->in_policy && current->locks == 0) policy_->OnDrop(current->id);
         value->uses->Add(stream, sequence);
       }
-      use.out = value;
       made.push_back(value);
-      const bool update = operand.in != nullptr;
+      // With a snapshot of its input the op can be replayed for what else it makes; the new content
+      // of the small buffer is always there, and needs no recipe that would keep the one before.
+      const bool root = operand.in != nullptr && operand.in->snapshot != nullptr;
+      if (!root) use.out = value;
+      const bool update = operand.in != nullptr && !root;
       buffer->version_depth = update && recordable ? buffer->version_depth + 1 : 0;
     }
     uses.push_back(use);
   }
-  if (recordable && !made.empty()) {
+  const bool makes_values =
+      std::any_of(uses.begin(), uses.end(), [](const OpUse& use) { return use.out != nullptr; });
+  if (recordable && makes_values) {
     lineage_->Record(Intern(request.name), request.replay, uses, cost, request.cost_key);
   }
   for (Operand& operand : operands) {

@@ -272,6 +272,46 @@ static CUresult Impl_cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* c, CUstream h) {
 }
 SIMGPU_TWO_FORMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* c, CUstream h), (c, h))
 
+// Between contexts of the one device: copies as any other.
+template <bool kPt>
+static CUresult Impl_cuMemcpyPeer(CUdeviceptr d, CUcontext, CUdeviceptr f, CUcontext, size_t n) {
+  return Copy(Line(d, Side::kDevice, f, Side::kDevice, n), nullptr, kPt, true);
+}
+SIMGPU_TWO_FORMS(cuMemcpyPeer, _ptds,
+                 (CUdeviceptr d, CUcontext dc, CUdeviceptr f, CUcontext fc, size_t n),
+                 (d, dc, f, fc, n))
+template <bool kPt>
+static CUresult Impl_cuMemcpyPeerAsync(CUdeviceptr d, CUcontext, CUdeviceptr f, CUcontext, size_t n,
+                                       CUstream s) {
+  return Copy(Line(d, Side::kDevice, f, Side::kDevice, n), s, kPt, false);
+}
+SIMGPU_TWO_FORMS(cuMemcpyPeerAsync, _ptsz,
+                 (CUdeviceptr d, CUcontext dc, CUdeviceptr f, CUcontext fc, size_t n, CUstream s),
+                 (d, dc, f, fc, n, s))
+
+// Whatever the attributes allow, sources are read in the order of the stream (of pageable memory,
+// before the call returns).
+template <bool kPt>
+static CUresult Impl_cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes,
+                                           size_t count, CUmemcpyAttributes* attributes,
+                                           size_t* indices, size_t attribute_count, CUstream s) {
+  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0 ||
+      attributes == nullptr || indices == nullptr || attribute_count == 0 ||
+      attribute_count > count || indices[0] != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    CUresult r = Copy(Line(to[i], Side::kEither, from[i], Side::kEither, sizes[i]), s, kPt, false);
+    if (r != CUDA_SUCCESS) return r;
+  }
+  return CUDA_SUCCESS;
+}
+SIMGPU_TWO_FORMS(cuMemcpyBatchAsync_v2, _ptsz,
+                 (CUdeviceptr * to, CUdeviceptr* from, size_t* sizes, size_t count,
+                  CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                  CUstream s),
+                 (to, from, sizes, count, attributes, indices, attribute_count, s))
+
 #define FILL(bits, type, size)                                                               \
   template <bool kPt>                                                                        \
   static CUresult Impl_cuMemsetD##bits##_v2(CUdeviceptr d, type v, size_t n) {               \

@@ -42,8 +42,14 @@ SIMGPU_API cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, siz
   if (out == nullptr || pitch == nullptr || width == 0 || height == 0)
     return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
-  *pitch = (width + 511) / 512 * 512;
-  return cuMemAlloc_v2(out, *pitch * height);
+  size_t row = 0, bytes = 0;
+  if (__builtin_add_overflow(width, 511, &row) ||
+      __builtin_mul_overflow(row / 512 * 512, height, &bytes)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const CUresult result = cuMemAlloc_v2(out, bytes);
+  if (result == CUDA_SUCCESS) *pitch = row / 512 * 512;
+  return result;
 }
 
 SIMGPU_API cuMemFree_v2(CUdeviceptr address) {

@@ -151,7 +151,7 @@ std::shared_ptr<Op> Scheduler::Enqueue(Stream* stream, Engine engine,
   ++pending_;
   if (op->waiting == 0) {
     ready_.push_back(op);
-    if (!adversarial_ || pending_ > kMostPending) work_.notify_one();
+    if (!adversarial_ || waiters_ > 0 || pending_ > kMostPending) work_.notify_one();
   }
   return op;
 }
@@ -179,7 +179,7 @@ void Scheduler::WaitEvent(Stream* stream, Event* event) {
   ++pending_;
   if (op->waiting == 0) {
     ready_.push_back(op);
-    if (!adversarial_) work_.notify_one();
+    if (!adversarial_ || waiters_ > 0) work_.notify_one();
   }
 }
 
