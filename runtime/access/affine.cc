@@ -7,12 +7,12 @@ namespace {
 
 Wide Magnitude(Wide value) { return value < 0 ? -value : value; }
 
-Wide Extent(const Form& form, const Box& box, int i) {
+Wide Extent(const AffineForm& form, const Box& box, int i) {
   return Magnitude(form.coefficient[i]) * (box.hi[i] - box.lo[i]);
 }
 
 // The axis along which the form varies most; -1 if it does not vary.
-int WidestAxis(const Form& form, const Box& box) {
+int WidestAxis(const AffineForm& form, const Box& box) {
   int widest = -1;
   for (int i = 0; i < kCoordinates; ++i) {
     if (Extent(form, box, i) == 0) continue;
@@ -39,7 +39,7 @@ Wide FloorDivide(Wide a, Wide b) {
   return a % b < 0 ? q - 1 : q;
 }
 
-Interval RangeOf(const Form& form, const Box& box) {
+Interval RangeOf(const AffineForm& form, const Box& box) {
   Interval range{form.constant, form.constant};
   for (int i = 0; i < kCoordinates; ++i) {
     const Wide c = form.coefficient[i];
@@ -49,8 +49,8 @@ Interval RangeOf(const Form& form, const Box& box) {
   return range;
 }
 
-Form Reduced(const Form& form, const Box& box) {
-  Form out = form;
+AffineForm Reduced(const AffineForm& form, const Box& box) {
+  AffineForm out = form;
   for (int i = 0; i < kCoordinates; ++i) {
     if (out.coefficient[i] == 0 || !box.IsFixed(i)) continue;
     out.constant += out.coefficient[i] * box.lo[i];
@@ -61,7 +61,7 @@ Form Reduced(const Form& form, const Box& box) {
 
 namespace {
 
-std::optional<Form> Checked(const Form& form) {
+std::optional<AffineForm> Checked(const AffineForm& form) {
   if (Magnitude(form.constant) > kMaxCoefficient) return std::nullopt;
   for (Wide c : form.coefficient) {
     if (Magnitude(c) > kMaxCoefficient) return std::nullopt;
@@ -71,29 +71,29 @@ std::optional<Form> Checked(const Form& form) {
 
 }  // namespace
 
-std::optional<Form> Add(const Form& a, const Form& b) {
+std::optional<AffineForm> Add(const AffineForm& a, const AffineForm& b) {
   if (a.base != kNoBase && b.base != kNoBase) return std::nullopt;
-  Form out = a;
+  AffineForm out = a;
   out.base = a.base != kNoBase ? a.base : b.base;
   out.constant += b.constant;
   for (int i = 0; i < kCoordinates; ++i) out.coefficient[i] += b.coefficient[i];
   return Checked(out);
 }
 
-std::optional<Form> Subtract(const Form& a, const Form& b) {
+std::optional<AffineForm> Subtract(const AffineForm& a, const AffineForm& b) {
   if (b.base != kNoBase && a.base != b.base) return std::nullopt;
-  Form out = a;
+  AffineForm out = a;
   if (b.base != kNoBase) out.base = kNoBase;  // the same base goes
   out.constant -= b.constant;
   for (int i = 0; i < kCoordinates; ++i) out.coefficient[i] -= b.coefficient[i];
   return Checked(out);
 }
 
-std::optional<Form> Multiply(const Form& a, Wide factor) {
+std::optional<AffineForm> Multiply(const AffineForm& a, Wide factor) {
   if (factor == 1) return a;
   if (a.base != kNoBase) return std::nullopt;
   const Wide limit = factor == 0 ? kMaxCoefficient : kMaxCoefficient / Magnitude(factor);
-  Form out = a;
+  AffineForm out = a;
   if (Magnitude(out.constant) > limit) return std::nullopt;
   out.constant *= factor;
   for (Wide& c : out.coefficient) {
@@ -103,7 +103,7 @@ std::optional<Form> Multiply(const Form& a, Wide factor) {
   return out;
 }
 
-Decision<bool> IsNonNegative(const Form& form, const Box& box) {
+Decision<bool> IsNonNegative(const AffineForm& form, const Box& box) {
   const Interval range = RangeOf(form, box);
   if (range.min >= 0) return {true, {}};
   if (range.max < 0) return {false, {}};
@@ -122,9 +122,9 @@ Decision<bool> IsNonNegative(const Form& form, const Box& box) {
   return {std::nullopt, {widest, box.lo[widest] + (box.hi[widest] - box.lo[widest] + 1) / 2}};
 }
 
-Decision<Form> DivideFloor(const Form& form, Wide divisor, const Box& box) {
-  const Form reduced = Reduced(form, box);
-  Form quotient, rest;
+Decision<AffineForm> DivideFloor(const AffineForm& form, Wide divisor, const Box& box) {
+  const AffineForm reduced = Reduced(form, box);
+  AffineForm quotient, rest;
   const auto part = [&](Wide value, Wide* q, Wide* r) {
     *q = FloorDivide(value, divisor);
     *r = value - *q * divisor;

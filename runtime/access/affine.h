@@ -25,7 +25,7 @@ inline constexpr int32_t kNoBase = -1;
 
 // base + constant + sum of coefficient[i] * coordinate i, an integer without bounds. `base` names
 // the parameter word whose value is added (its offset in the parameter block), or kNoBase.
-struct Form {
+struct AffineForm {
   int32_t base = kNoBase;
   Wide constant = 0;
   std::array<Wide, kCoordinates> coefficient{};
@@ -39,8 +39,8 @@ struct Form {
   }
 };
 
-inline Form Constant(Wide value) {
-  Form form;
+inline AffineForm Constant(Wide value) {
+  AffineForm form;
   form.constant = value;
   return form;
 }
@@ -49,15 +49,15 @@ inline Form Constant(Wide value) {
 struct Interval {
   Wide min = 0, max = 0;
 };
-Interval RangeOf(const Form& form, const Box& box);
+Interval RangeOf(const AffineForm& form, const Box& box);
 
 // Coordinates that the box fixes become part of the constant.
-Form Reduced(const Form& form, const Box& box);
+AffineForm Reduced(const AffineForm& form, const Box& box);
 
 // Nothing if a coefficient grows too large, or if bases do not allow it.
-std::optional<Form> Add(const Form& a, const Form& b);
-std::optional<Form> Subtract(const Form& a, const Form& b);
-std::optional<Form> Multiply(const Form& a, Wide factor);
+std::optional<AffineForm> Add(const AffineForm& a, const AffineForm& b);
+std::optional<AffineForm> Subtract(const AffineForm& a, const AffineForm& b);
+std::optional<AffineForm> Multiply(const AffineForm& a, Wide factor);
 
 Wide FloorDivide(Wide a, Wide b);  // b > 0
 
@@ -76,8 +76,8 @@ struct Decision {
 };
 
 // Whether form >= 0.
-Decision<bool> IsNonNegative(const Form& form, const Box& box);
+Decision<bool> IsNonNegative(const AffineForm& form, const Box& box);
 // floor(form / divisor), divisor > 0. The form has no base.
-Decision<Form> DivideFloor(const Form& form, Wide divisor, const Box& box);
+Decision<AffineForm> DivideFloor(const AffineForm& form, Wide divisor, const Box& box);
 
 }  // namespace tidepool

@@ -20,7 +20,7 @@ constexpr size_t kMaxKnown = 1024;
 struct Value {
   enum class Kind : uint8_t { kUnknown, kForm, kPredicate } kind = Kind::kUnknown;
   bool truth = false;
-  Form form;  // congruent to the register's content, modulo its width
+  AffineForm form;  // congruent to the register's content, modulo its width
 };
 
 // The threads of a box at one point of the program.
@@ -60,7 +60,7 @@ class Evaluation {
   void Divide(Path path, Cut cut);
 
   static Result Unknown() { return {}; }
-  static Result Of(std::optional<Form> form) {
+  static Result Of(std::optional<AffineForm> form) {
     Result result;
     if (form.has_value()) {
       result.value.kind = Value::Kind::kForm;
@@ -79,19 +79,19 @@ class Evaluation {
     result.cut = cut;
     return result;
   }
-  static Result Floor(const Form& form, Wide divisor, const Box& box) {
+  static Result Floor(const AffineForm& form, Wide divisor, const Box& box) {
     if (form.base != kNoBase) return Unknown();
-    Decision<Form> quotient = DivideFloor(form, divisor, box);
+    Decision<AffineForm> quotient = DivideFloor(form, divisor, box);
     return quotient.answer.has_value() ? Of(*quotient.answer) : At(quotient.cut);
   }
   // form modulo `divisor`.
-  static Result Modulo(const Form& form, Wide divisor, const Box& box) {
+  static Result Modulo(const AffineForm& form, Wide divisor, const Box& box) {
     Result quotient = Floor(form, divisor, box);
     if (quotient.cut.has_value() || quotient.value.kind != Value::Kind::kForm) return quotient;
-    const std::optional<Form> whole = Multiply(quotient.value.form, divisor);
+    const std::optional<AffineForm> whole = Multiply(quotient.value.form, divisor);
     return whole.has_value() ? Of(Subtract(form, *whole)) : Unknown();
   }
-  Result Masked(const Form& form, uint64_t mask, int bits, const Box& box) const;
+  Result Masked(const AffineForm& form, uint64_t mask, int bits, const Box& box) const;
   Result Compare(const Step& step, const Path& path);
 
   const FootprintProgram& program_;
@@ -156,23 +156,23 @@ Result Evaluation::Typed(const Value& value, int bits, bool is_signed, const Box
     return Of(value.form);  // an address: what is done with it decides
   const Wide modulus = PowerOfTwo(bits);
   const Wide lowest = is_signed ? -modulus / 2 : 0;
-  Form shifted = value.form;
+  AffineForm shifted = value.form;
   shifted.constant -= lowest;
   const Interval range = RangeOf(shifted, box);
   const Wide turns = FloorDivide(range.min, modulus);
   if (turns == FloorDivide(range.max, modulus)) {
-    Form form = value.form;
+    AffineForm form = value.form;
     form.constant -= turns * modulus;
     return Of(form);
   }
   // It wraps somewhere in the box.
-  Decision<Form> quotient = DivideFloor(shifted, modulus, box);
+  Decision<AffineForm> quotient = DivideFloor(shifted, modulus, box);
   if (!quotient.answer.has_value()) return At(quotient.cut);
-  const std::optional<Form> whole = Multiply(*quotient.answer, modulus);
+  const std::optional<AffineForm> whole = Multiply(*quotient.answer, modulus);
   return whole.has_value() ? Of(Subtract(value.form, *whole)) : Unknown();
 }
 
-Result Evaluation::Masked(const Form& form, uint64_t mask, int bits, const Box& box) const {
+Result Evaluation::Masked(const AffineForm& form, uint64_t mask, int bits, const Box& box) const {
   if (form.base != kNoBase) return Unknown();
   if (bits < 64) mask &= (uint64_t{1} << bits) - 1;
   if (mask == 0) return Of(Constant(0));
@@ -211,13 +211,13 @@ Result Evaluation::Compare(const Step& step, const Path& path) {
   if (a.cut.has_value() || a.value.kind != Value::Kind::kForm) return a;
   const Result b = Typed(Read(step.b, path), step.bits, step.is_signed, path.box);
   if (b.cut.has_value() || b.value.kind != Value::Kind::kForm) return b;
-  const std::optional<Form> difference = Subtract(a.value.form, b.value.form);
+  const std::optional<AffineForm> difference = Subtract(a.value.form, b.value.form);
   // (Of addresses it is not known whether they wrap.)
   if (!difference.has_value() || a.value.form.base != kNoBase || b.value.form.base != kNoBase) {
     return Unknown();
   }
-  const auto sign = [&](const Form& form) { return IsNonNegative(form, path.box); };
-  Form less = *difference;  // a - b - 1 >= 0 means a > b
+  const auto sign = [&](const AffineForm& form) { return IsNonNegative(form, path.box); };
+  AffineForm less = *difference;  // a - b - 1 >= 0 means a > b
   less.constant -= 1;
   switch (step.compare) {
     case Comparison::kLess:
@@ -256,24 +256,24 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
   const auto constant = [&](const Value& value, int bits, bool is_signed) -> std::optional<Wide> {
     const Result typed = Typed(value, bits, is_signed, box);
     if (typed.cut.has_value() || typed.value.kind != Value::Kind::kForm) return std::nullopt;
-    const Form reduced = Reduced(typed.value.form, box);
+    const AffineForm reduced = Reduced(typed.value.form, box);
     if (!reduced.IsConstant()) return std::nullopt;
     return reduced.constant;
   };
   // + c, for the multiply-adds.
-  const auto plus = [&](std::optional<Form> product) -> Result {
+  const auto plus = [&](std::optional<AffineForm> product) -> Result {
     if (step.c.kind == Source::Kind::kNone || !product.has_value()) return Of(product);
     if (c.kind != Value::Kind::kForm) return Unknown();
     return Of(Add(*product, c.form));
   };
   // The product of two operands as numbers of the type.
-  const auto product = [&](std::optional<Form>* out) -> std::optional<Cut> {
+  const auto product = [&](std::optional<AffineForm>* out) -> std::optional<Cut> {
     const Result x = Typed(a, step.bits, step.is_signed, box);
     if (x.cut.has_value()) return x.cut;
     const Result y = Typed(b, step.bits, step.is_signed, box);
     if (y.cut.has_value()) return y.cut;
     if (x.value.kind != Value::Kind::kForm || y.value.kind != Value::Kind::kForm) return {};
-    const Form fx = Reduced(x.value.form, box), fy = Reduced(y.value.form, box);
+    const AffineForm fx = Reduced(x.value.form, box), fy = Reduced(y.value.form, box);
     if (fy.IsConstant()) {
       *out = Multiply(fx, fy.constant);
     } else if (fx.IsConstant()) {
@@ -296,12 +296,12 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
       return Unknown();
     }
     case StepKind::kWide: {
-      std::optional<Form> value;
+      std::optional<AffineForm> value;
       if (auto cut = product(&value)) return At(*cut);
       return plus(value);
     }
     case StepKind::kHigh: {
-      std::optional<Form> value;
+      std::optional<AffineForm> value;
       if (auto cut = product(&value)) return At(*cut);
       if (!value.has_value()) return Unknown();
       Result high = Floor(*value, PowerOfTwo(step.bits), box);
@@ -332,14 +332,15 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
       const Decision<bool> positive = IsNonNegative(x.value.form, box);
       if (!positive.answer.has_value()) return At(positive.cut);
       // Towards zero: a negative number is divided with its sign taken off.
-      const std::optional<Form> size = *positive.answer ? x.value.form : Multiply(x.value.form, -1);
+      const std::optional<AffineForm> size =
+          *positive.answer ? x.value.form : Multiply(x.value.form, -1);
       if (!size.has_value()) return Unknown();
       const Result q = Floor(*size, *by, box);
       if (q.cut.has_value() || q.value.kind != Value::Kind::kForm) return q;
-      const std::optional<Form> quotient =
+      const std::optional<AffineForm> quotient =
           *positive.answer ? q.value.form : Multiply(q.value.form, -1);
       if (step.kind == StepKind::kDivide || !quotient.has_value()) return Of(quotient);
-      const std::optional<Form> whole = Multiply(*quotient, *by);
+      const std::optional<AffineForm> whole = Multiply(*quotient, *by);
       return whole.has_value() ? Of(Subtract(x.value.form, *whole)) : Unknown();
     }
     case StepKind::kAnd: {
@@ -360,7 +361,7 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
         if (h.cut.has_value() || l.cut.has_value()) continue;
         if (h.value.form.base != kNoBase || l.value.form.base != kNoBase) return Unknown();
         const Interval range = RangeOf(l.value.form, box);
-        const Form x = Reduced(h.value.form, box);
+        const AffineForm x = Reduced(h.value.form, box);
         Wide multiple = x.constant;
         for (Wide coefficient : x.coefficient) multiple |= coefficient;
         // The lowest set bit of all that the form is made of divides it.
@@ -370,7 +371,7 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
       return Unknown();
     }
     case StepKind::kNot: {
-      std::optional<Form> minus = Multiply(a.form, -1);
+      std::optional<AffineForm> minus = Multiply(a.form, -1);
       return minus.has_value() ? Of(Add(*minus, Constant(-1))) : Unknown();
     }
     case StepKind::kNegate:
@@ -382,7 +383,7 @@ Result Evaluation::Arithmetic(const Step& step, const Path& path) {
       const Result y = Typed(b, step.bits, step.is_signed, box);
       if (y.cut.has_value() || y.value.kind != Value::Kind::kForm) return y;
       if (x.value.form.base != kNoBase || y.value.form.base != kNoBase) return Unknown();
-      const std::optional<Form> difference = Subtract(x.value.form, y.value.form);
+      const std::optional<AffineForm> difference = Subtract(x.value.form, y.value.form);
       if (!difference.has_value()) return Unknown();
       const Decision<bool> larger = IsNonNegative(*difference, box);
       if (!larger.answer.has_value()) return At(larger.cut);
@@ -456,7 +457,7 @@ Result Evaluation::Execute(const Step& step, const Path& path) {
     case StepKind::kMove:
       if (step.a.kind == Source::Kind::kLane) {
         // The place in the warp: threads are counted along x, then y, then z.
-        Form linear;
+        AffineForm linear;
         linear.coefficient[0] = 1;
         linear.coefficient[1] = shape_.block[0];
         linear.coefficient[2] = Wide{shape_.block[0]} * shape_.block[1];
@@ -474,7 +475,7 @@ Result Evaluation::Execute(const Step& step, const Path& path) {
 void Evaluation::Store(const Step& step, const Path& path) {
   const Value address = Read(step.a, path);
   if (address.kind != Value::Kind::kForm || address.form.base == kNoBase) return;
-  Form form = address.form;
+  AffineForm form = address.form;
   form.constant += step.number;
   written_[static_cast<uint32_t>(form.base)].Add(form, path.box, step.bytes);
 }

@@ -25,7 +25,7 @@ void WrittenBytes::Merge(std::vector<ByteRange>* ranges) {
   ranges->resize(kept);
 }
 
-void WrittenBytes::Add(const Form& form, const Box& box, uint32_t bytes) {
+void WrittenBytes::Add(const AffineForm& form, const Box& box, uint32_t bytes) {
   const Interval range = RangeOf(form, box);
   if (range.min < -kMaxOffset || range.max > kMaxOffset) return;
   ByteRange start{static_cast<int64_t>(range.min), static_cast<int64_t>(range.min) + bytes};

@@ -20,7 +20,7 @@ struct ByteRange {
 class WrittenBytes {
  public:
   // `bytes` at form, by every thread of the box. The form's base is not looked at.
-  void Add(const Form& form, const Box& box, uint32_t bytes);
+  void Add(const AffineForm& form, const Box& box, uint32_t bytes);
   // Disjoint, sorted, neither overlapping nor touching.
   std::vector<ByteRange> Ranges();
 

@@ -5,6 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/intercept/coverage.h"
 #include "runtime/intercept/host_memory.h"
 #include "runtime/intercept/state.h"
 
@@ -175,6 +176,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
   if (reason.empty() && obstacle != nullptr) reason = obstacle;
 
   bool opaque = !record->known;
+  std::vector<uint32_t> words;  // where the regions come from
   if (!opaque) {
     bool narrow = false, wide = false;
     for (const WordAccess& word : record->access.words) {
@@ -202,7 +204,9 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
           return result;
         }
       }
-      if (word.mode != AccessMode::kNone) request.regions.push_back({value, 0, word.mode, false});
+      // (One whose mode is none is an address all the same, to the footprint.)
+      request.regions.push_back({value, 0, word.mode, false});
+      words.push_back(word.offset);
     }
     // Accesses with none but narrow words in their addresses: a pointer in two halves.
     opaque =
@@ -223,6 +227,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     if (reason.empty()) reason = "opaque kernel";
   }
   const CUlaunchConfig& c = call.config;
+  if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);
   if (reason.empty() && api.LaunchKernelEx == nullptr) reason = "the driver lacks cuLaunchKernelEx";
   if (reason.empty()) {
     CUlaunchConfig config = c;

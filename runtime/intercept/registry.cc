@@ -10,7 +10,6 @@
 #include "ptx/fatbin.h"
 #include "ptx/parser.h"
 #include "runtime/access/kernel_name.h"
-#include "runtime/access/kernel_name.h"
 
 namespace tidepool {
 namespace {
@@ -21,6 +20,7 @@ struct Code {
   std::string why_unknown;
   bool analysed = false;
   std::map<std::string, KernelAccess> kernels;
+  std::map<std::string, std::shared_ptr<const KernelFootprint>> footprints;
   std::map<std::string, bool> written;  // variables that some kernel may write
   std::set<std::string> known_to_host;
 
@@ -34,7 +34,13 @@ struct Code {
       return;
     }
     ModuleAccess access = AnalyzeModule(*module);
-    for (KernelAccess& kernel : access.kernels) kernels[kernel.name] = std::move(kernel);
+    for (KernelAccess& kernel : access.kernels) {
+      if (!kernel.opaque) {
+        footprints[kernel.name] =
+            KernelFootprint::Build(*module, *module->FindFunction(kernel.name));
+      }
+      kernels[kernel.name] = std::move(kernel);
+    }
     for (const ModuleVariableUse& use : access.variables) written[use.name] = use.written;
     ptx.clear();
     ptx.shrink_to_fit();
@@ -189,6 +195,7 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
     } else {
       record->access = it->second;
       record->known = !record->access.opaque;
+      record->footprint = handle.code->footprints[handle.name];
       record->no_replay = record->access.NotReplayableReason();
       // A variable is constant if no kernel of the module writes it and the host cannot.
       for (const VariableAccess& variable : record->access.variables) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/access/footprint.h"
 #include "runtime/access/kernel_access.h"
 #include "runtime/driver/driver_api.h"
 
@@ -26,6 +27,7 @@ struct KernelRecord {
   uint64_t param_bytes = 0;
   bool known = false;  // the code that runs is described by PTX that was read
   KernelAccess access;
+  std::shared_ptr<const KernelFootprint> footprint;  // null: no store can be followed
   std::shared_ptr<const void> code;  // identifies the loaded code; null if it was not seen
   std::string no_replay;             // why it cannot be replayed; empty if it can
 };

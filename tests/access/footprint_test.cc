@@ -215,7 +215,7 @@ TEST(WrittenBytes, UnionsOfImages) {
   WrittenBytes bytes;
   Box box;
   box.hi = {3, 0, 0, 9, 0, 0};
-  Form form;
+  AffineForm form;
   form.coefficient[0] = 4;
   form.coefficient[3] = 32;
   bytes.Add(form, box, 4);  // 16 bytes out of every 32
@@ -227,9 +227,9 @@ TEST(WrittenBytes, UnionsOfImages) {
 TEST(Affine, DivisionCutsAtMultiples) {
   Box box;
   box.hi[0] = 99;
-  Form form;
+  AffineForm form;
   form.coefficient[0] = 1;
-  Decision<Form> d = DivideFloor(form, 32, box);
+  Decision<AffineForm> d = DivideFloor(form, 32, box);
   ASSERT_FALSE(d.answer.has_value());
   EXPECT_EQ(d.cut.at, 32);
   form.coefficient[0] = -1;
