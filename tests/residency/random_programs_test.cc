@@ -34,7 +34,7 @@ std::string Describe(const ProgramOptions& options) {
 TEST_P(RandomPrograms, SameBytesWithinTheBudget) {
   const Mode mode = GetParam();
   uint64_t drops = 0, rebuilds = 0, refused = 0, swaps = 0;
-  const int programs = Programs(250);
+  const int programs = Programs(170);
   for (int seed = 1; seed <= programs; ++seed) {
     ProgramOptions options;
     options.seed = static_cast<uint32_t>(seed);
