@@ -176,7 +176,8 @@ class Engine::Impl final : public LineageObserver {
   absl::Status Prepare(const OpRequest& request, Operands& operands, uint32_t stream,
                        bool* recordable);
   // Sees to what depends on the values whose content the op destroys.
-  absl::Status BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable);
+  absl::Status BeforeOverwrite(const OpRequest& request, Operands& operands, uint32_t stream,
+                               bool* recordable);
   void Commit(const OpRequest& request, Operands& operands, uint32_t stream, bool recordable);
   void Abort(Operands& operands);
   void ReportOutOfMemory(std::string_view what, const Operands& operands,

@@ -43,7 +43,8 @@ Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) 
   return operands;
 }
 
-absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable) {
+absl::Status Engine::Impl::BeforeOverwrite(const OpRequest& request, Operands& operands,
+                                           uint32_t stream, bool* recordable) {
   // Losing one value may take another one's recipe away, which then cannot be brought back either:
   // go on until every operand that is gone for good has been seen to.
   absl::InlinedVector<bool, 8> seen(operands.size(), false);
@@ -56,7 +57,9 @@ absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, 
       if (!operand.writes() || current == nullptr || seen[i]) continue;
       if (!buffer->small() && current->recipe != nullptr) continue;
       seen[i] = again = true;
-      if (buffer->small() && buffer->pin_reasons == 0 &&
+      // (Not where the lock is released during the call: a replay would put the snapshot back while
+      // the new content is being written.)
+      if (buffer->small() && buffer->pin_reasons == 0 && !request.blocking &&
           WorthSnapshot(*current, operands, *recordable)) {
         absl::Status kept = Snapshot(current, stream);
         if (kept.ok()) continue;
@@ -121,7 +124,7 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
     }
   };
   lock_covered();
-  if (absl::Status status = BeforeOverwrite(operands, stream, recordable); !status.ok()) {
+  if (absl::Status status = BeforeOverwrite(request, operands, stream, recordable); !status.ok()) {
     return status;
   }
   lock_covered();  // a rescue may have brought one back that is to be overwritten
