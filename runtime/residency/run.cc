@@ -306,6 +306,18 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
   const uint32_t stream = streams_->Resolve(request.stream);
   bool recordable = request.replay != nullptr && !unknown;
   absl::Status status = Prepare(request, operands, stream, &recordable);
+  while (absl::IsUnavailable(status)) {
+    Abort(operands);
+    WaitForCalls(lock);
+    unknown = false;
+    operands = ResolveOperands(request, &unknown);
+    if (operands.empty()) {  // freed meanwhile
+      lock.unlock();
+      return issue();
+    }
+    recordable = request.replay != nullptr && !unknown;
+    status = Prepare(request, operands, stream, &recordable);
+  }
   if (!status.ok()) {
     Abort(operands);
     if (!absl::IsResourceExhausted(status)) {
@@ -319,11 +331,17 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   CUresult result = CUDA_SUCCESS;
+  bool under_way = false;
   if (request.blocking) {
     for (Operand& operand : operands) lineage_->Retain(operand.buffer);
+    const bool counts = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+      return !operand.buffer->mentions.empty();
+    });
+    if (counts) ++calls_under_way;
     lock.unlock();
     result = issue();
     lock.lock();
+    under_way = counts;
   } else {
     const bool measured = costs_->Begin(request.cost_key, streams_->Handle(stream));
     result = issue();
@@ -341,6 +359,7 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
   } else {
     Abort(operands);
   }
+  if (under_way && --calls_under_way == 0) calls_done.notify_all();
   if (request.blocking) {
     for (Operand& operand : operands) lineage_->Release(operand.buffer);
   }
