@@ -80,7 +80,8 @@ void Engine::MemGetInfo(size_t* free_bytes, size_t* total_bytes) const {
 }
 
 CUresult Engine::Pin(CUdeviceptr address, PinReason reason) {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  impl_->WaitForCalls(lock);
   for (Buffer* buffer : impl_->BuffersAt(address)) {
     if (CUresult result = impl_->PinBuffer(buffer, reason); result != CUDA_SUCCESS) return result;
   }
@@ -96,7 +97,8 @@ CUresult Engine::PinPointersIn(const void* data, uint64_t bytes) {
 }
 
 CUresult Engine::PinAll(PinReason reason) {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  impl_->WaitForCalls(lock);
   return impl_->PinAll(reason);
 }
 
@@ -106,7 +108,8 @@ CUresult Engine::Run(const OpRequest& request, absl::FunctionRef<CUresult()> iss
 }
 
 CUresult Engine::OnCodeUnload(const void* code) {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  impl_->WaitForCalls(lock);
   const std::vector<Op*> ops =
       impl_->lineage_->OpsWhere([&](const Op& op) { return op.replay->code() == code; });
   if (ops.empty()) return CUDA_SUCCESS;

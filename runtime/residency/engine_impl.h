@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,13 @@ class Engine::Impl final : public LineageObserver {
   ~Impl() override;
 
   std::mutex mutex;
+  // Blocking calls of the program that are under way without the lock, on buffers that a replay
+  // would write or show other content in: until they are over, nothing is rebuilt.
+  uint32_t calls_under_way = 0;
+  std::condition_variable calls_done;
+  void WaitForCalls(std::unique_lock<std::mutex>& lock) {
+    calls_done.wait(lock, [this] { return calls_under_way == 0; });
+  }
   // Bounds of all address ranges, for the test that needs no lock.
   std::atomic<uint64_t> pool_low{~uint64_t{0}};
   std::atomic<uint64_t> pool_high{0};
@@ -128,7 +136,8 @@ class Engine::Impl final : public LineageObserver {
   uint64_t SwapCost(const Buffer& buffer);
 
   // --- rebuild.cc ---
-  // Makes all of `wanted` resident and locks each once. On error nothing stays locked.
+  // Makes all of `wanted` resident and locks each once. On error nothing stays locked. Unavailable:
+  // something has to be rebuilt while calls are under way; wait for them and try again.
   absl::Status EnsureResident(const std::vector<Value*>& wanted, uint32_t stream);
   absl::Status TryResident(const std::vector<Value*>& wanted, uint32_t stream,
                            const RebuildStrategy& strategy);
@@ -176,7 +185,8 @@ class Engine::Impl final : public LineageObserver {
   absl::Status Prepare(const OpRequest& request, Operands& operands, uint32_t stream,
                        bool* recordable);
   // Sees to what depends on the values whose content the op destroys.
-  absl::Status BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable);
+  absl::Status BeforeOverwrite(const OpRequest& request, Operands& operands, uint32_t stream,
+                               bool* recordable);
   void Commit(const OpRequest& request, Operands& operands, uint32_t stream, bool recordable);
   void Abort(Operands& operands);
   void ReportOutOfMemory(std::string_view what, const Operands& operands,

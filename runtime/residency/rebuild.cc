@@ -48,6 +48,10 @@ constexpr RebuildStrategy kStrategies[] = {
 }  // namespace
 
 absl::Status Engine::Impl::EnsureResident(const std::vector<Value*>& wanted, uint32_t stream) {
+  if (calls_under_way > 0 && std::any_of(wanted.begin(), wanted.end(),
+                                         [](const Value* value) { return !value->resident; })) {
+    return absl::UnavailableError("calls are under way");
+  }
   absl::Status status = absl::OkStatus();
   for (const RebuildStrategy& strategy : kStrategies) {
     status = TryResident(wanted, stream, strategy);

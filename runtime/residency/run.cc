@@ -43,7 +43,8 @@ Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) 
   return operands;
 }
 
-absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, bool* recordable) {
+absl::Status Engine::Impl::BeforeOverwrite(const OpRequest& request, Operands& operands,
+                                           uint32_t stream, bool* recordable) {
   // Losing one value may take another one's recipe away, which then cannot be brought back either:
   // go on until every operand that is gone for good has been seen to.
   absl::InlinedVector<bool, 8> seen(operands.size(), false);
@@ -56,7 +57,9 @@ absl::Status Engine::Impl::BeforeOverwrite(Operands& operands, uint32_t stream, 
       if (!operand.writes() || current == nullptr || seen[i]) continue;
       if (!buffer->small() && current->recipe != nullptr) continue;
       seen[i] = again = true;
-      if (buffer->small() && buffer->pin_reasons == 0 &&
+      // (Not where the lock is released during the call: a replay would put the snapshot back while
+      // the new content is being written.)
+      if (buffer->small() && buffer->pin_reasons == 0 && !request.blocking &&
           WorthSnapshot(*current, operands, *recordable)) {
         absl::Status kept = Snapshot(current, stream);
         if (kept.ok()) continue;
@@ -121,7 +124,7 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
     }
   };
   lock_covered();
-  if (absl::Status status = BeforeOverwrite(operands, stream, recordable); !status.ok()) {
+  if (absl::Status status = BeforeOverwrite(request, operands, stream, recordable); !status.ok()) {
     return status;
   }
   lock_covered();  // a rescue may have brought one back that is to be overwritten
@@ -303,6 +306,18 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
   const uint32_t stream = streams_->Resolve(request.stream);
   bool recordable = request.replay != nullptr && !unknown;
   absl::Status status = Prepare(request, operands, stream, &recordable);
+  while (absl::IsUnavailable(status)) {
+    Abort(operands);
+    WaitForCalls(lock);
+    unknown = false;
+    operands = ResolveOperands(request, &unknown);
+    if (operands.empty()) {  // freed meanwhile
+      lock.unlock();
+      return issue();
+    }
+    recordable = request.replay != nullptr && !unknown;
+    status = Prepare(request, operands, stream, &recordable);
+  }
   if (!status.ok()) {
     Abort(operands);
     if (!absl::IsResourceExhausted(status)) {
@@ -316,11 +331,17 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   CUresult result = CUDA_SUCCESS;
+  bool under_way = false;
   if (request.blocking) {
     for (Operand& operand : operands) lineage_->Retain(operand.buffer);
+    const bool counts = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+      return !operand.buffer->mentions.empty();
+    });
+    if (counts) ++calls_under_way;
     lock.unlock();
     result = issue();
     lock.lock();
+    under_way = counts;
   } else {
     const bool measured = costs_->Begin(request.cost_key, streams_->Handle(stream));
     result = issue();
@@ -338,6 +359,7 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
   } else {
     Abort(operands);
   }
+  if (under_way && --calls_under_way == 0) calls_done.notify_all();
   if (request.blocking) {
     for (Operand& operand : operands) lineage_->Release(operand.buffer);
   }
