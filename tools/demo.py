@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What tools/demo shows, once everything is built. usage: demo.py BUILD_DIR [GPT_ARGUMENT...]"""
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +25,7 @@ def main():
     tidepool = os.path.join(build, 'bin', 'tidepool')
     program = [os.path.join(build, 'bin', 'gpt')] + arguments
     folder = tempfile.mkdtemp(prefix='tidepool-demo-')
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
     def run(memory, options):
         stats, report = os.path.join(folder, 'stats.json'), os.path.join(folder, 'report.json')

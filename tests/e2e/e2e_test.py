@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""End to end: the gpt sample on simgpu, plain and under Tidepool. usage: e2e_test.py BUILD_DIR CASE"""
+"""End to end: the gpt and mlp samples on simgpu, plain and under Tidepool. usage: e2e_test.py BUILD_DIR CASE"""
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,9 +11,11 @@ import tempfile
 BUILD = os.path.abspath(sys.argv[1])
 TIDEPOOL = os.path.join(BUILD, 'bin', 'tidepool')
 GPT = os.path.join(BUILD, 'bin', 'gpt')
+MLP = os.path.join(BUILD, 'bin', 'mlp')
 SMALL = ['--steps', '2', '--batch', '8', '--layers', '6']
 BUDGETS = (100, 80, 60, 50, 40, 30)
 FOLDER = tempfile.mkdtemp(prefix='tidepool-e2e-')
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PAGE = '64KiB'
 
 
@@ -35,17 +39,17 @@ def expect(condition, what):
         sys.exit('FAILED: ' + what)
 
 
-def plain():
-    done = run(['--sim', '--off'], [GPT] + SMALL)
+def plain(program=(GPT, *SMALL)):
+    done = run(['--sim', '--off'], list(program))
     expect(done.returncode == 0, 'the plain run: ' + done.stderr)
     return done
 
 
-def under_budget(reference, percent, options=(), env=None):
+def under_budget(reference, percent, options=(), env=None, program=(GPT, *SMALL)):
     peak = reference.stats['peak_physical_bytes']
     budget = peak * percent // 100
     done = run([f'--sim={budget}', '--budget', str(budget), '--report', 'REPORT'] + list(options),
-               [GPT] + SMALL, env)
+               list(program), env)
     what = f'{percent} % {" ".join(options)} {env or ""}'
     expect(done.returncode == 0, f'{what}: {done.stderr}')
     expect(done.stdout == reference.stdout, f'{what}: the output differs')
@@ -68,6 +72,28 @@ def seeds():
         adversarial = run(['--sim', '--off'], [GPT] + SMALL, env)
         expect(adversarial.stdout == reference.stdout, f'seed {seed}: the plain run differs')
         under_budget(reference, BUDGETS[seed % len(BUDGETS)], ['--strict'] if seed % 2 else [], env)
+
+
+def once():
+    """A trainer that allocates each tensor once: what a launch is certain to overwrite is dead."""
+    program = (MLP, '--steps', '3')
+    reference = plain(program)
+    for percent in (100, 70, 50, 30):
+        for options in ([], ['--strict']):
+            done = under_budget(reference, percent, options, {'SIMGPU_SEED': str(percent)}, program)
+            expect(percent > 60 or done.report['rebuilds'] > 0, f'{percent} %: nothing was rebuilt')
+
+
+def swapped():
+    """Without anything that could be recomputed, values go to the host, as far as its budget reaches."""
+    program = (MLP, '--steps', '2')
+    reference = plain(program)
+    done = under_budget(reference, 30, [], {}, program)
+    expect(done.report['swaps_out'] > 0 and done.report['swaps_in'] > 0, 'nothing was swapped')
+    limited = under_budget(reference, 70, [], {'TIDEPOOL_HOST_BUDGET': '512KiB'}, program)
+    expect(limited.report['peak_host_bytes'] <= 512 * 1024, 'over the host budget')
+    none = under_budget(reference, 85, [], {'TIDEPOOL_HOST_BUDGET': '0'}, program)
+    expect(none.report['swaps_out'] == 0 and none.report['peak_host_bytes'] == 0, 'swapped with no budget')
 
 
 def errors():
@@ -124,6 +150,7 @@ def doctor():
     expect(done.returncode == 0 and 'device 0' in done.stdout, done.stdout + done.stderr)
 
 
-{'overlay': lambda: budgets([]), 'strict': lambda: budgets(['--strict']), 'seeds': seeds, 'errors': errors,
+{'overlay': lambda: budgets([]), 'strict': lambda: budgets(['--strict']), 'seeds': seeds, 'once': once,
+ 'swapped': swapped, 'errors': errors,
  'too_small': too_small, 'timeline': timeline, 'kernels': kernels, 'doctor': doctor}[sys.argv[2]]()
 print('passed')
