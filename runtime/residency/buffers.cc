@@ -156,6 +156,8 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
     const uint64_t cheap = std::min<uint64_t>(4096, slab_->max_bytes() - 1);
     absl::StatusOr<uint64_t> address = AllocateSmall(bytes <= cheap ? bytes + 1 : bytes);
     if (!address.ok()) {
+      // A context that is dead says so.
+      if (!absl::IsResourceExhausted(address.status())) return ResultOf(address.status());
       ++stats_.out_of_memory;
       ReportOutOfMemory(absl::StrCat("an allocation of ", FormatBytes(bytes)), {},
                         address.status());
@@ -174,6 +176,7 @@ CUresult Engine::Impl::Allocate(uint64_t bytes, CUdeviceptr* out) {
     }
     absl::StatusOr<AddressRange*> range = pool_->AcquireRange(bytes);
     if (!range.ok()) {
+      if (!absl::IsResourceExhausted(range.status())) return ResultOf(range.status());
       ++stats_.out_of_memory;
       ReportOutOfMemory(absl::StrCat("an allocation of ", FormatBytes(bytes)), {}, range.status());
       return CUDA_ERROR_OUT_OF_MEMORY;
