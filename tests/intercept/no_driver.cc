@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <initializer_list>
 
 int main() {
   if (dlopen("libcuda.so.1", RTLD_NOW) != nullptr) return 77;

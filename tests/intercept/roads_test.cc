@@ -74,9 +74,11 @@ TEST_F(Roads, DlsymNextFromAnotherObject) {
   ExpectHooks(FindNext("cuMemAlloc_v2"), FindNext("cuMemFree_v2"));
 }
 TEST_F(Roads, Dlvsym) {
-  // The driver's symbols have no versions: every one is accepted.
-  ExpectHooks(dlvsym(Handle(), "cuMemAlloc_v2", "libcuda.so.1"),
-              dlvsym(Handle(), "cuMemFree_v2", "libcuda.so.1"));
+  for (void* handle : {Handle(), RTLD_DEFAULT, RTLD_NEXT}) {
+    ExpectHooks(dlvsym(handle, "cuMemAlloc_v2", "LOGGING_DRIVER"),
+                dlvsym(handle, "cuMemFree_v2", "LOGGING_DRIVER"));
+    EXPECT_EQ(dlvsym(handle, "cuMemAlloc_v2", "ANOTHER_VERSION"), nullptr);
+  }
 }
 
 TEST_F(Roads, DlsymFindsNoMoreThanTheDriverHas) {
