@@ -46,8 +46,10 @@ Environment ReadEnvironment() {
     }
   }
   if (env.low_watermark > env.high_watermark) {
-    if (get("TIDEPOOL_LOW_WATERMARK").has_value()) {
-      fail("TIDEPOOL_LOW_WATERMARK", "it is above the high watermark");
+    if (auto text = get("TIDEPOOL_LOW_WATERMARK")) {
+      fail("TIDEPOOL_LOW_WATERMARK",
+           absl::StrCat("\"", *text, "\" is above the high watermark; accepted: up to ",
+                        env.high_watermark * 100, "%"));
     }
     env.low_watermark = env.high_watermark;
   }

@@ -127,12 +127,22 @@ TIDEPOOL_HOOK(cuDevicePrimaryCtxReset_v2, (CUdevice d), CUresult result = real(d
 namespace {
 
 // The driver's answer, replaced by our hook of the same exported symbol where there is one.
-void Substitute(const char* name, void** function, int version, cuuint64_t flags) {
+// `resolve` asks the driver again, for another version.
+void Substitute(const char* name, void** function, int version, cuuint64_t flags,
+                absl::FunctionRef<CUresult(void**, int)> resolve) {
   if (function == nullptr || *function == nullptr) return;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const char* symbol = SymbolFor(name, version, per_thread);
-  if (symbol == nullptr) return;
-  if (void* hook = HookOf(symbol)) *function = hook;
+  void* hook = symbol != nullptr ? HookOf(symbol) : nullptr;
+  if (hook == nullptr) return;
+  // Of versions after the one that this was built for only the driver knows whether they have
+  // another form: then its answer is another too.
+  void* known = nullptr;
+  if (version > CUDA_VERSION &&
+      (resolve(&known, CUDA_VERSION) != CUDA_SUCCESS || known != *function)) {
+    return;
+  }
+  *function = hook;
 }
 
 }  // namespace
@@ -145,7 +155,10 @@ cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t f
   static const auto real = Real<F>("cuGetProcAddress_v2");
   if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
   CUresult result = real(name, function, version, flags, status);
-  if (result == CUDA_SUCCESS && name != nullptr) Substitute(name, function, version, flags);
+  if (result == CUDA_SUCCESS && name != nullptr) {
+    Substitute(name, function, version, flags,
+               [&](void** other, int at) { return real(name, other, at, flags, nullptr); });
+  }
   return result;
 }
 #undef cuGetProcAddress
@@ -155,6 +168,9 @@ cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flag
   static const auto real = Real<F>("cuGetProcAddress");
   if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
   CUresult result = real(name, function, version, flags);
-  if (result == CUDA_SUCCESS && name != nullptr) Substitute(name, function, version, flags);
+  if (result == CUDA_SUCCESS && name != nullptr) {
+    Substitute(name, function, version, flags,
+               [&](void** other, int at) { return real(name, other, at, flags); });
+  }
   return result;
 }

@@ -24,8 +24,8 @@ struct State {
   CUcontext context = nullptr;
   CUdevice device = 0;
   std::atomic<bool> captures{false};
-  std::atomic<pid_t> owner{0};
-  bool refused = false;  // the engine could not be made: pass through, said once
+  std::atomic<pid_t> owner{0};  // who initialised the driver
+  bool refused = false;         // the engine could not be made: pass through, said once
   bool stopped = false;
   std::atomic<bool> reported{false};
 };
@@ -141,6 +141,7 @@ bool OnFirstCall() {
       return false;
     }
     std::atexit(WriteReport);
+    state.owner = getpid();
     return true;
   }();
   return fine;
@@ -156,6 +157,8 @@ Engine* ActiveEngine() {
 
 Engine* EngineForAllocation() {
   State& state = GetState();
+  // In a forked child the lock may be held by a thread that is not there.
+  if (const pid_t owner = state.owner.load(); owner != 0 && owner != getpid()) return nullptr;
   const DriverApi& api = GetDriverApi();
   CUcontext context = nullptr;
   if (api.CtxGetCurrent == nullptr || api.CtxGetCurrent(&context) != CUDA_SUCCESS ||

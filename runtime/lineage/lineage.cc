@@ -106,9 +106,10 @@ Op* Lineage::Record(const std::string* name, std::shared_ptr<const Replay> repla
 }
 
 LossPlan Lineage::PlanLoss(const std::vector<Op*>& seeds) const {
-  // Everything that is made by these ops without passing through a value that is resident or on host
-  // stops being rebuildable. Such values on the rim become roots; dropped ones that the program may read
-  // must be rescued; the rest is lineage that nobody will miss once the rim consists of roots.
+  // Everything that is made by these ops without passing through a value that is resident or on
+  // host stops being rebuildable. Such values on the rim become roots; dropped ones that the
+  // program may read must be rescued; the rest is lineage that nobody will miss once the rim
+  // consists of roots.
   LossPlan plan;
   absl::flat_hash_set<const Op*> seen;
   std::vector<Op*> work(seeds.begin(), seeds.end());

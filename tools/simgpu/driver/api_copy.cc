@@ -295,9 +295,8 @@ template <bool kPt>
 static CUresult Impl_cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes,
                                            size_t count, CUmemcpyAttributes* attributes,
                                            size_t* indices, size_t attribute_count, CUstream s) {
-  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0 ||
-      attributes == nullptr || indices == nullptr || attribute_count == 0 ||
-      attribute_count > count || indices[0] != 0) {
+  if (to == nullptr || from == nullptr || sizes == nullptr || count == 0 || attributes == nullptr ||
+      indices == nullptr || attribute_count == 0 || attribute_count > count || indices[0] != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   for (size_t i = 0; i < count; ++i) {
