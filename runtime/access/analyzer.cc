@@ -54,8 +54,7 @@ bool IsHarmless(const std::string& opcode) {
 
 }  // namespace
 
-Analyzer::Analyzer(const ptx::Module& module, const ptx::Function& entry)
-    : module_(module), entry_(entry) {
+Analyzer::Analyzer(const ptx::Module& module, const ptx::Function& entry) : entry_(entry) {
   for (const ptx::Function& function : module.functions) {
     const ptx::Function*& slot = functions_[function.name];
     if (slot == nullptr || function.has_body) slot = &function;

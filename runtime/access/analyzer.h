@@ -60,7 +60,6 @@ class Analyzer {
     uint32_t index;  // into words, variables, or the entry's params
   };
 
-  const ptx::Module& module_;
   const ptx::Function& entry_;
   std::map<const ptx::Function*, FunctionState> states_;
   std::vector<const ptx::Function*> order_;

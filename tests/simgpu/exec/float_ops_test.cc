@@ -25,11 +25,17 @@ template <typename T>
 T Saturate(T x) {
   return x != x ? T{0} : x <= 0 ? T{0} : x > 1 ? T{1} : x;
 }
+// The compiler does not know what comes out.
+template <typename T>
+T Unknown(T x) {
+  volatile T value = x;
+  return value;
+}
 // f() with the operands read and the result made under a rounding mode.
 template <typename Fn, typename... T>
 auto In(int mode, Fn f, T... operands) {
   std::fesetround(mode);
-  [[maybe_unused]] volatile auto result = [&](volatile T... x) { return f(T(x)...); }(operands...);
+  volatile auto result = f(Unknown(operands)...);
   std::fesetround(FE_TONEAREST);
   return decltype(f(operands...)){result};
 }

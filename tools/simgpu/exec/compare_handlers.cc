@@ -101,16 +101,21 @@ struct Ge {
     return a >= b;
   }
 };
+// Without a branch: the lanes are looked at together.
+SIMGPU_INLINE bool Either(bool a, bool b) {
+  return (static_cast<int>(a) | static_cast<int>(b)) != 0;
+}
+
 struct Num {
   template <typename T>
   static SIMGPU_INLINE bool Do(T a, T b) {
-    return !(IsNan(a) | IsNan(b));
+    return !Either(IsNan(a), IsNan(b));
   }
 };
 struct Nan {
   template <typename T>
   static SIMGPU_INLINE bool Do(T a, T b) {
-    return IsNan(a) | IsNan(b);
+    return Either(IsNan(a), IsNan(b));
   }
 };
 // equ, neu, ltu ...: true if either is a NaN.
@@ -118,7 +123,7 @@ template <typename Op>
 struct Unordered {
   template <typename T>
   static SIMGPU_INLINE bool Do(T a, T b) {
-    return IsNan(a) | IsNan(b) | Op::template Do<T>(a, b);
+    return Either(Either(IsNan(a), IsNan(b)), Op::template Do<T>(a, b));
   }
 };
 
