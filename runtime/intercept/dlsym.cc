@@ -45,9 +45,26 @@ bool Ours(const char* name, const void* caller) {
          !InLibrary(caller, "libcuda.so");
 }
 
+// Whether the caller's own scope has the driver: a library opened with RTLD_LOCAL sees what it
+// needs itself, which libc does not show to us.
+bool NeedsDriver(const void* caller) {
+  Dl_info info;
+  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return false;
+  void* self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (self == nullptr) return false;
+  // A name that nobody defines for himself.
+  const void* found = tidepool::RealDlsym(self, "cuDriverGetVersion");
+  dlclose(self);
+  return found != nullptr && InLibrary(found, "libcuda");
+}
+
 // What the program gets for a name that we hook, for which libc found `found` when we asked.
 void* Answer(void* handle, void* found, const char* name, const void* caller) {
-  if (found == nullptr) return nullptr;
+  if (found == nullptr) {
+    const bool by_scope = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+    if (!by_scope || !NeedsDriver(caller) || tidepool::RealSymbol(name) == nullptr) return nullptr;
+    return tidepool::HookOf(name);
+  }
   void* hook = tidepool::HookOf(name);
   // Asked in the order of loading, libc finds us, who hook more than the driver has. And what comes
   // next for us may be what comes before the caller, or the caller's own.

@@ -140,4 +140,5 @@ def main():
                   '  return best != nullptr ? best->symbol : nullptr;\n}\n\n}  // namespace tidepool\n')
 
 
-main()
+if __name__ == '__main__':
+    main()
