@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kArenaBytes = uint64_t{256} << 30;
 constexpr uint64_t kMinArenaBytes = uint64_t{64} << 20;
 // How many retired ranges, and arenas, are looked at before taking what comes.
-constexpr size_t kLooks = 8;
+constexpr size_t kLooks = 64;
 
 }  // namespace
 
@@ -52,17 +52,21 @@ absl::StatusOr<AddressRange*> ChunkPool::AcquireRange(uint64_t bytes, bool fresh
   const uint64_t pages =
       std::max<uint64_t>(1, bytes / chunk_bytes_ + (bytes % chunk_bytes_ != 0 ? 1 : 0));
   if (auto it = retired_.find(pages); !fresh && it != retired_.end() && !it->second.empty()) {
-    std::vector<AddressRange*>& ranges = it->second;
-    // The latest first; a few are looked at for one whose memory can be had without a driver call.
-    size_t best = ranges.size() - 1;
-    for (size_t looked = 0; looked < std::min(kLooks, ranges.size()); ++looked) {
-      const size_t at = ranges.size() - 1 - looked;
-      if (!AllFree(*ranges[at])) continue;
+    auto& ranges = it->second;
+    // Training repeats: the range that was taken longest ago is the one that stood at this place in
+    // the last iteration, and shows the chunk that is free at this point of it. So taken in the
+    // order of that time; a few are looked at for one whose memory can be had without a driver
+    // call.
+    auto best = ranges.begin();
+    size_t looked = 0;
+    for (auto at = ranges.begin(); at != ranges.end() && looked < kLooks; ++at, ++looked) {
+      if (!AllFree(*at->second)) continue;
       best = at;
       break;
     }
-    AddressRange* range = ranges[best];
-    ranges.erase(ranges.begin() + static_cast<ptrdiff_t>(best));
+    AddressRange* range = best->second;
+    ranges.erase(best);
+    range->acquired = ++acquisitions_;
     return range;
   }
   // More than 2^56 bytes is beyond every device's addresses, and near 2^64 sizes would wrap.
@@ -75,6 +79,7 @@ absl::StatusOr<AddressRange*> ChunkPool::AcquireRange(uint64_t bytes, bool fresh
   auto range = std::make_unique<AddressRange>();
   range->address = (*arena)->address + (*arena)->used;
   range->page_count = pages;
+  range->acquired = ++acquisitions_;
   range->pages.assign(pages, kNoChunk);
   range->slots.assign(pages, 0);
   (*arena)->used += wanted;
@@ -85,7 +90,9 @@ absl::StatusOr<AddressRange*> ChunkPool::AcquireRange(uint64_t bytes, bool fresh
   return ranges_.back().get();
 }
 
-void ChunkPool::RetireRange(AddressRange* range) { retired_[range->page_count].push_back(range); }
+void ChunkPool::RetireRange(AddressRange* range) {
+  retired_[range->page_count].emplace(range->acquired, range);
+}
 
 const ChunkPool::Arena* ChunkPool::FindArena(uint64_t address) const {
   // Mostly there is one, or two; the loop ends at the first that can hold the address.

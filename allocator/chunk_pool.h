@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -32,8 +33,9 @@ struct AddressRange {
   uint64_t address = 0;
   uint64_t page_count = 0;
   std::vector<ChunkId> pages;
-  // The pool's own: where page i stands in its chunk's list of mappings.
+  // The pool's own: where page i stands in its chunk's list of mappings, and when it was acquired.
   std::vector<uint32_t> slots;
+  uint64_t acquired = 0;
 };
 
 // Driver calls made, for the report.
@@ -64,8 +66,8 @@ class ChunkPool {
 
   // --- Address ranges ---
 
-  // A range of ceil(bytes / chunk) pages with an unmapped guard page behind it. Prefers a retired
-  // range of the same page count whose mapped chunks are free, then the one retired last; `fresh`
+  // A range of ceil(bytes / chunk) pages with an unmapped guard page behind it: of the retired ones
+  // of that page count one whose mapped chunks are free, else the one acquired longest ago; `fresh`
   // asks for one that never was mapped. Errors: ResourceExhausted if no address space is left.
   absl::StatusOr<AddressRange*> AcquireRange(uint64_t bytes, bool fresh = false);
   // Gives the range up for reuse; its mappings stay. No chunk mapped there may be used through it
@@ -154,7 +156,9 @@ class ChunkPool {
   std::vector<std::unique_ptr<Arena>> arenas_;  // by address
   std::vector<Arena*> with_room_;               // the latest last
   std::vector<std::unique_ptr<AddressRange>> ranges_;
-  absl::flat_hash_map<uint64_t, std::vector<AddressRange*>> retired_;  // by page count
+  // By page count, and by when they were acquired.
+  absl::flat_hash_map<uint64_t, absl::btree_map<uint64_t, AddressRange*>> retired_;
+  uint64_t acquisitions_ = 0;
   // Pages that a failing device left mapped without access: they count as showing nothing usable.
   absl::flat_hash_set<Page> no_access_;
 };

@@ -28,7 +28,7 @@ class WrittenBytes {
   // Copies of a set of ranges at multiples of a stride.
   struct Repeat {
     int64_t stride = 0, count = 0;
-    auto operator<=>(const Repeat&) const = default;
+    auto operator<=>(const Repeat&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   using Repeats = std::vector<Repeat>;  // by stride, ascending
   static void Merge(std::vector<ByteRange>* ranges);

@@ -195,6 +195,15 @@ class BucketPolicy final : public Policy {
     return entries_[best].id;
   }
 
+  bool Prefers(ValueId value, ValueId victim, uint64_t spared_ns, uint64_t now_ns) override {
+    const uint32_t a = Find(value);
+    const uint32_t b = Find(victim);
+    if (!KnowsCosts() || a == kNoEntry || b == kNoEntry || !candidates_.Contains(a)) return false;
+    const Entry& other = entries_[b];
+    const double spared = static_cast<double>(spared_ns) / static_cast<double>(other.bytes);
+    return ExactScore(a, now_ns) <= Scored(Weight(other) + spared, other.last_access_ns, now_ns);
+  }
+
   uint64_t candidates() const override { return candidates_.count(); }
 
  private:
@@ -203,6 +212,7 @@ class BucketPolicy final : public Policy {
     return it == index_.end() ? kNoEntry : it->second;
   }
 
+  bool KnowsCosts() const { return CountsNeighbourhood() || score_ == Score::kDtrLocal; }
   bool CountsNeighbourhood() const { return score_ == Score::kDtrEq || score_ == Score::kMsps; }
 
   // Of dropping it, in ns: its own, and that of each class of dropped values beside it, once.

@@ -86,6 +86,7 @@ void Engine::Impl::Reset() {
     by_policy_id_.clear();
     buffers_.clear();
     chunk_uses_.clear();
+    chunk_owner_.clear();
     address_uses_.clear();
     range_uses_.clear();
     zombies_.clear();
@@ -308,6 +309,7 @@ CUresult Engine::Impl::PinBuffer(Buffer* buffer, PinReason reason) {
         Value* value = lineage_->NewValue(buffer);
         value->resident = true;
         value->chunks = std::move(chunks);
+        NoteOwner(*value);
         lineage_->SetCurrent(buffer, value);
       }
     } else {

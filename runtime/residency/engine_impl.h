@@ -105,6 +105,11 @@ class Engine::Impl final : public LineageObserver {
   absl::Status MakeAvailable(uint64_t chunks);
   // Evicts the policy's choice; false if there is nothing that can be evicted.
   absl::StatusOr<bool> EvictOne(uint64_t bytes_wanted);
+  // Where eviction is due anyway: evicts who holds the chunks that are mapped at the buffer's
+  // address, if that costs no more than the policy's choice and the driver calls that it spares.
+  absl::Status EvictAtHome(const Buffer& buffer);
+  // Notes whose the value's chunks are.
+  void NoteOwner(const Value& value);
   // Evicts the value: drops it, or swaps it to the host. It must not be locked.
   absl::Status Drop(Value* value);
   void GiveBack(Value* value);  // its chunks; it is not resident then
@@ -211,6 +216,8 @@ class Engine::Impl final : public LineageObserver {
   std::map<uint64_t, Buffer*> buffers_;  // live ones, by address
   std::vector<std::shared_ptr<UseSet>>
       chunk_uses_;  // of chunks given back: their last owner's uses
+  // By chunk, the id of the value that got it last, which may have given it back or be gone.
+  std::vector<policy::ValueId> chunk_owner_;
   absl::flat_hash_map<policy::ValueId, Value*> by_policy_id_;
   // Uses of an address by its former buffers (a range's or a slab block's), which may still be
   // running when the next buffer gets it.

@@ -5,6 +5,13 @@
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
+namespace {
+
+// Of showing another chunk at a page: unmap, map, set access. Measured by others for pages of 2 MiB
+// on an A100 (docs/allocator.md). Not measured here, so that decisions do not depend on the host.
+constexpr uint64_t kRemapNs = 64'000;
+
+}  // namespace
 
 void Engine::Impl::Lock(Value* value) {
   if (value->locks++ == 0 && value->in_policy) policy_->Lock(value->id);
@@ -96,6 +103,37 @@ absl::StatusOr<bool> Engine::Impl::EvictOne(uint64_t bytes_wanted) {
   }
 }
 
+void Engine::Impl::NoteOwner(const Value& value) {
+  for (ChunkId chunk : value.chunks) {
+    if (chunk_owner_.size() <= chunk) chunk_owner_.resize(chunk + 1, 0);
+    chunk_owner_[chunk] = value.id;
+  }
+}
+
+absl::Status Engine::Impl::EvictAtHome(const Buffer& buffer) {
+  const uint64_t count = ChunkCount(buffer);
+  for (uint64_t page = 0; page < count && pool_->available_chunks() < count; ++page) {
+    const ChunkId chunk = buffer.range->pages[page];
+    if (chunk == kNoChunk || pool_->IsFree(chunk) || chunk >= chunk_owner_.size()) continue;
+    auto it = by_policy_id_.find(chunk_owner_[chunk]);
+    if (it == by_policy_id_.end()) continue;
+    Value* owner = it->second;
+    const auto held = std::count_if(owner->chunks.begin(), owner->chunks.end(), [&](ChunkId held) {
+      return std::find(buffer.range->pages.begin(), buffer.range->pages.end(), held) !=
+             buffer.range->pages.end();
+    });
+    if (!owner->resident || owner->locks > 0 || held == 0) continue;
+    const std::optional<policy::ValueId> victim = policy_->SelectVictim(clock_ns_, 0);
+    if (!victim.has_value()) break;
+    if (!policy_->Prefers(owner->id, *victim, static_cast<uint64_t>(held) * kRemapNs, clock_ns_)) {
+      continue;
+    }
+    // (One for which the host has no room is no candidate any more.)
+    if (absl::Status status = Drop(owner); !status.ok() && owner->in_policy) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Engine::Impl::MakeAvailable(uint64_t chunks) {
   while (pool_->available_chunks() < chunks) {
     // By-products of rebuilding first: nobody can miss them but the rebuild that is going on.
@@ -126,6 +164,7 @@ absl::Status Engine::Impl::MakeAvailable(uint64_t chunks) {
 
 absl::Status Engine::Impl::TakeChunks(Buffer* buffer, std::vector<ChunkId>* out, UseSet* before) {
   const uint64_t count = ChunkCount(*buffer);
+  if (absl::Status status = EvictAtHome(*buffer); !status.ok()) return status;
   for (;;) {
     if (absl::Status status = MakeAvailable(count); !status.ok()) return status;
     out->assign(count, kNoChunk);

@@ -328,6 +328,7 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
       if (use.in->in_policy) policy_->OnDrop(use.in->id);
     }
     out->chunks = std::move(plan.chunks);
+    NoteOwner(*out);
     out->resident = true;
     out->uses = uses;
     out->inserted = UseSet();

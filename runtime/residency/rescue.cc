@@ -102,7 +102,9 @@ absl::StatusOr<bool> Engine::Impl::BeforeLoss(Value* value, uint32_t stream,
     return false;
   }
   Buffer* buffer = value->buffer;
-  const bool room = !buffer->small() && pool_->available_chunks() >= ChunkCount(*buffer);
+  // Room that is about to be needed is none: the copy would have to be moved again.
+  const bool room = !buffer->small() && pool_->available_chunks() >=
+                                            ChunkCount(*buffer) + pool_->budget_chunks() / 8;
   if (!room && value->resident && CanSwap(*buffer)) {
     absl::Status status = CopyToHost(value);
     if (status.ok()) {
@@ -119,6 +121,7 @@ absl::StatusOr<bool> Engine::Impl::BeforeLoss(Value* value, uint32_t stream,
       ++stats_.rescues;
       RecordEvent(EventKind::kRescue, "copy", stream, buffer->bytes, buffer->id, Now());
       *moved = std::exchange(value->chunks, std::move(copy));
+      NoteOwner(*value);
       // If the op is not issued after all, the chunks go back with the uses that they had.
       auto uses = std::make_shared<UseSet>(*value->uses);
       for (ChunkId chunk : *moved) {

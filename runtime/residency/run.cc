@@ -1,5 +1,6 @@
 // One op of the program: operands made resident, the driver called, lineage recorded.
 #include <algorithm>
+#include <cassert>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/residency/engine_impl.h"
@@ -110,6 +111,7 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
     Value* value = lineage_->NewValue(buffer);
     value->resident = true;
     value->chunks = std::move(chunks);
+    NoteOwner(*value);
     lineage_->SetCurrent(buffer, value);
     operand.in = value;
     Lock(value);
@@ -142,6 +144,7 @@ absl::Status Engine::Impl::Prepare(const OpRequest& request, Operands& operands,
   for (Operand& operand : operands) {
     Buffer* buffer = operand.buffer;
     const Value* shown = operand.in != nullptr ? operand.in : operand.overwritten;
+    assert(buffer->small() || shown != nullptr || !operand.fresh.empty());
     if (shown != nullptr) {
       before.Merge(shown->inserted);
     } else if (buffer->small()) {
@@ -205,6 +208,7 @@ void Engine::Impl::Commit(const OpRequest& request, Operands& operands, uint32_t
         if (current->in_policy && current->locks == 0) policy_->OnDrop(current->id);
         value->uses->Add(stream, sequence);
       }
+      NoteOwner(*value);
       made.push_back(value);
       // With a snapshot of its input the op can be replayed for what else it makes; the new content
       // of the small buffer is always there, and needs no recipe that would keep the one before.

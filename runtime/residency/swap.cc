@@ -116,6 +116,7 @@ absl::Status Engine::Impl::SwapIn(Value* value, uint32_t stream) {
     return status;
   }
   value->chunks = std::move(chunks);
+  NoteOwner(*value);
   value->resident = true;
   value->uses = uses;
   value->inserted = UseSet();

@@ -84,6 +84,19 @@ def once():
             expect(percent > 60 or done.report['rebuilds'] > 0, f'{percent} %: nothing was rebuilt')
 
 
+def settles():
+    """Training repeats: with room for everything at its peak, later steps change no mapping."""
+    for program in ((GPT, *SMALL[2:]), (MLP,)):
+        reference = plain((*program, '--steps', '4'))
+        calls = []
+        for steps in (4, 8):
+            long = plain((*program, '--steps', str(steps)))
+            long.stats['peak_physical_bytes'] = reference.stats['peak_physical_bytes']
+            done = under_budget(long, 100, [], {}, (*program, '--steps', str(steps)))
+            calls.append(sum(done.stats[name] for name in ('map_calls', 'unmap_calls', 'create_calls')))
+        expect(calls[1] - calls[0] <= 16, f'{program}: {calls} driver calls in 4 and in 8 steps')
+
+
 def swapped():
     """Without anything that could be recomputed, values go to the host, as far as its budget reaches."""
     program = (MLP, '--steps', '2')
@@ -151,6 +164,6 @@ def doctor():
 
 
 {'overlay': lambda: budgets([]), 'strict': lambda: budgets(['--strict']), 'seeds': seeds, 'once': once,
- 'swapped': swapped, 'errors': errors,
+ 'settles': settles, 'swapped': swapped, 'errors': errors,
  'too_small': too_small, 'timeline': timeline, 'kernels': kernels, 'doctor': doctor}[sys.argv[2]]()
 print('passed')

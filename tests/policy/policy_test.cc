@@ -44,6 +44,25 @@ TEST(Policy, EachPrefersWhatItsNameSays) {
   EXPECT_EQ(choice("msps"), 3u);
 }
 
+TEST(Policy, WorkThatIsSparedTipsTheScales) {
+  for (std::string_view name : {"dtr-eq", "dtr-local", "msps"}) {
+    auto policy = Make(name);
+    policy->Add(1, 1 << 20, 10'000, 0);
+    policy->Add(2, 1 << 20, 50'000, 0);
+    EXPECT_EQ(policy->SelectVictim(100, 0), 1u) << name;
+    EXPECT_FALSE(policy->Prefers(2, 1, 30'000, 100)) << name;
+    EXPECT_TRUE(policy->Prefers(2, 1, 50'000, 100)) << name;
+    EXPECT_TRUE(policy->Prefers(1, 2, 0, 100)) << name;
+    policy->Lock(2);
+    EXPECT_FALSE(policy->Prefers(2, 1, 50'000, 100)) << name;  // no candidate
+    EXPECT_FALSE(policy->Prefers(3, 1, 50'000, 100)) << name;  // unknown
+  }
+  auto lru = Make("lru");
+  lru->Add(1, 1 << 20, 10'000, 0);
+  lru->Add(2, 1 << 20, 10'000, 50);
+  EXPECT_FALSE(lru->Prefers(2, 1, 1'000'000, 100));
+}
+
 TEST(Policy, TheDroppedNeighbourhoodCounts) {
   // 1 -> 2 -> 3 -> 4, all alike; 5 stands alone and costs twice as much.
   for (std::string_view name : {"dtr-eq", "msps"}) {
