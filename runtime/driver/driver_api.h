@@ -63,7 +63,6 @@ namespace tidepool {
 
 // Null where the driver does not have the function (MemAlloc and the newer ones may be missing).
 struct DriverApi {
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator and a parameter list take none
 #define TIDEPOOL_MEMBER(member, symbol, signature) CUresult(CUDAAPI* member) signature = nullptr;
   TIDEPOOL_DRIVER_FUNCTIONS(TIDEPOOL_MEMBER)
 #undef TIDEPOOL_MEMBER

@@ -143,7 +143,7 @@ namespace {
 
 template <typename T>
 CUresult Answer(void* data, T value) {
-  std::memcpy(data, &value, sizeof(value));
+  std::memcpy(data, &value, sizeof(value));  // NOLINT(bugprone-sizeof-expression): or a pointer
   return CUDA_SUCCESS;
 }
 

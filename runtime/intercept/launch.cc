@@ -180,8 +180,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       words.push_back(word.offset);
     }
     // Accesses with none but narrow words in their addresses: a pointer in two halves.
-    opaque =
-        narrow && !wide && record->access.words.size() > 0 && !record->access.variables.empty();
+    opaque = narrow && !wide && !record->access.words.empty() && !record->access.variables.empty();
     opaque = opaque || (record->access.unbased && !wide && narrow);
   }
   if (opaque) {

@@ -57,7 +57,7 @@ std::string FormatBytes(uint64_t bytes) {
   return absl::StrCat(bytes, " bytes");
 }
 
-Engine::Impl::Impl(const DriverApi& api, VmmDevice device, const EngineOptions& options,
+Engine::Impl::Impl(const DriverApi& api, const VmmDevice& device, const EngineOptions& options,
                    std::unique_ptr<policy::Policy> policy, Recorder* recorder)
     : api_(api),
       options_(options),

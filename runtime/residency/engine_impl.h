@@ -57,7 +57,7 @@ struct RebuildStrategy;  // rebuild.cc
 
 class Engine::Impl final : public LineageObserver {
  public:
-  Impl(const DriverApi& api, VmmDevice device, const EngineOptions& options,
+  Impl(const DriverApi& api, const VmmDevice& device, const EngineOptions& options,
        std::unique_ptr<policy::Policy> policy, Recorder* recorder);
   ~Impl() override;
 

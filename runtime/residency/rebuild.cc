@@ -233,6 +233,7 @@ absl::Status Engine::Impl::Replay(Op* op, uint32_t stream) {
     Plan plan;
     plan.use = &use;
     if (!use.writes) {
+      // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): what is not written is read
       plan.chunks = use.in->chunks;
     } else if (use.in != nullptr) {
       // An update. Its input may be consumed only if nobody else holds it and it can be rebuilt

@@ -42,7 +42,7 @@ std::string Format(const Row& row, uint64_t value) {
     case Row::kBytes:
       return FormatSize(value);
     case Row::kTime:
-      return absl::StrCat(static_cast<double>(value / 1000) / 1000.0, " ms");
+      return absl::StrCat(static_cast<double>(value) / 1e6, " ms");
     case Row::kCount:
       break;
   }

@@ -44,7 +44,8 @@ std::string FindProgram(const std::string& name) {
     const size_t colon = rest.find(':');
     std::string folder(rest.substr(0, colon));
     if (folder.empty()) folder = ".";
-    if (usable(folder + "/" + name)) return folder + "/" + name;
+    std::string path_there = absl::StrCat(folder, "/", name);
+    if (usable(path_there)) return path_there;
     if (errno == EACCES) error = EACCES;
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
