@@ -18,6 +18,8 @@ endif()
 if(TIDEPOOL_FUZZ)
   target_compile_options(tidepool_options INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+  # The usual name; work that is bounded, but not quick, is cut short.
+  target_compile_definitions(tidepool_options INTERFACE FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
 endif()
 
 # tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...] [NO_PCH]): a GoogleTest binary and its ctest entry. Label
