@@ -14,6 +14,13 @@ if(TIDEPOOL_SANITIZE)
     -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(tidepool_options INTERFACE -fsanitize=${TIDEPOOL_SANITIZE})
 endif()
+# Every object tells libFuzzer what it runs; only the targets in tests/fuzz have its main.
+if(TIDEPOOL_FUZZ)
+  target_compile_options(tidepool_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+  # The usual name; work that is bounded, but not quick, is cut short.
+  target_compile_definitions(tidepool_options INTERFACE FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+endif()
 
 # tidepool_test(NAME SOURCES... [LIBS ...] [LABELS ...] [NO_PCH]): a GoogleTest binary and its ctest entry. Label
 # `threads`: it starts threads, and so has something to show to ThreadSanitizer.

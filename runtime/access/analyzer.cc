@@ -52,6 +52,19 @@ bool IsHarmless(const std::string& opcode) {
   return opcodes->contains(opcode);
 }
 
+// Operands that the analysis looks at without asking.
+size_t OperandsOf(const std::string& opcode, const Instruction& in) {
+  if (opcode == "ld" || opcode == "ldu" || opcode == "st" || opcode == "stmatrix") return 2;
+  if (opcode == "wmma") return in.Has("load") ? 2 : in.Has("store") ? 1 : 0;
+  if (opcode == "shl") return 3;
+  return opcode == "call" || opcode == "ldmatrix" || opcode == "alloca" || opcode == "stacksave"
+             ? 1
+             : 0;
+}
+
+// More than any launch takes: the words are not even listed.
+constexpr uint64_t kMaxParamBytes = 1 << 16;
+
 }  // namespace
 
 Analyzer::Analyzer(const ptx::Module& module, const ptx::Function& entry) : entry_(entry) {
@@ -496,7 +509,13 @@ bool Analyzer::Compute(FunctionState& state, const Instruction& in) {
 bool Analyzer::Step(FunctionState& state, const Instruction& in) {
   for (const Operand& operand : in.operands) CheckSpecial(operand);
   const std::string& op = in.opcode;
-  if (op == "ld" || op == "ldu" || op == "st") return Memory(state, in);
+  // The parser takes any opcode with any operands.
+  const bool memory = op == "ld" || op == "ldu" || op == "st";
+  if (in.operands.size() < OperandsOf(op, in) || (memory && ptx::SizeOf(in.type()) == 0)) {
+    Opaque(absl::StrCat("the instruction ", in.FullName(), " in an unknown form"), in);
+    return false;
+  }
+  if (memory) return Memory(state, in);
   if (op == "atom" || op == "red") return Atomic(state, in);
   if (op == "call") return Call(state, in);
   if (op == "cp") return CopyAsync(state, in);
@@ -552,6 +571,13 @@ bool Analyzer::Pass(FunctionState& state) {
 }
 
 KernelAccess Analyzer::Run() {
+  uint64_t sizes = 0;  // (the sum may wrap)
+  for (const ptx::Param& param : entry_.params) sizes = std::max(sizes, param.size);
+  if (std::max(sizes, entry_.param_bytes) > kMaxParamBytes) {
+    result_.opaque = true;
+    result_.opaque_reason = "more parameters than a launch takes";
+    return std::move(result_);
+  }
   StateOf(&entry_);
   for (bool again = true; again;) {
     again = false;

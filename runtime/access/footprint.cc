@@ -11,8 +11,14 @@ namespace tidepool {
 namespace {
 
 // Steps and divisions of one evaluation, after which it stops with what it has.
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr uint64_t kMaxSteps = uint64_t{1} << 13;  // an instrumented step takes its time
+#else
 constexpr uint64_t kMaxSteps = uint64_t{1} << 22;
+#endif
 constexpr size_t kMaxPaths = size_t{1} << 16;
+// Registers of all waiting paths together: a kernel may have many thousands of its own.
+constexpr size_t kMaxWaitingRegisters = size_t{1} << 21;
 // Answers kept per kernel.
 constexpr size_t kMaxKnown = 1024;
 
@@ -548,7 +554,11 @@ Footprint Evaluation::Run() {
   }
   start.registers.resize(program_.registers);
   waiting_.push_back(std::move(start));
-  while (!waiting_.empty() && steps_ <= kMaxSteps && waiting_.size() < kMaxPaths) {
+  const size_t max_paths =
+      std::min(kMaxPaths, kMaxWaitingRegisters / std::max<size_t>(1, program_.registers));
+  while (!waiting_.empty() && steps_ <= kMaxSteps && waiting_.size() <= max_paths) {
+    // A path's registers are copied when it is divided.
+    steps_ += program_.registers / 16;
     Path path = std::move(waiting_.back());
     waiting_.pop_back();
     Follow(std::move(path));

@@ -27,6 +27,9 @@ inline AccessMode operator|(AccessMode a, AccessMode b) {
 inline bool Reads(AccessMode m) { return (static_cast<uint8_t>(m) & 1) != 0; }
 inline bool Writes(AccessMode m) { return (static_cast<uint8_t>(m) & 2) != 0; }
 
+// Why an access is believed.
+enum class Evidence : uint8_t { kPtx, kAnnotation };
+
 // One word of the parameter block that flows into the address of some access, or out of the kernel.
 // A scalar that takes part in address arithmetic (an index, a stride) appears too, with the modes
 // of the accesses that it takes part in: it matters only at a launch where its value happens to lie
@@ -37,7 +40,11 @@ struct WordAccess {
   AccessMode mode = AccessMode::kNone;
   bool escapes = false;  // its value is stored to global memory, or passed where it is not followed
   bool atomics = false;  // updated by atomic operations
-  uint32_t line = 0;     // of the first access, for messages
+  // Every launch writes all of the buffer, if the word is its start. The analysis never says so
+  // (footprint.h does, for one launch); an annotation may.
+  bool covers = false;
+  Evidence evidence = Evidence::kPtx;
+  uint32_t line = 0;  // of the first access, for messages
 };
 
 // A module variable (.global or .const) that the kernel uses.

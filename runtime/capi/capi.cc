@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/include/tidepool/tidepool.h"
+#include "runtime/intercept/annotations.h"
 #include "runtime/intercept/state.h"
 
 #define TIDEPOOL_API extern "C" __attribute__((visibility("default")))
@@ -34,6 +35,24 @@ TIDEPOOL_API tidepool_result tidepool_pin(const void* address) {
   return engine->Pin(info.address, tidepool::PinReason::kUser) == CUDA_SUCCESS
              ? TIDEPOOL_OK
              : TIDEPOOL_ERROR_OUT_OF_MEMORY;
+}
+
+TIDEPOOL_API tidepool_result tidepool_annotate(const char* line, char* error, size_t error_bytes) {
+  absl::StatusOr<tidepool::Annotation> annotation =
+      tidepool::ParseAnnotation(line != nullptr ? line : "", "tidepool_annotate");
+  const bool tell = error != nullptr && error_bytes > 0;
+  if (tell) *error = '\0';
+  if (!annotation.ok()) {
+    if (tell) {
+      const absl::string_view text = annotation.status().message();
+      const size_t length = std::min(text.size(), error_bytes - 1);
+      std::memcpy(error, text.data(), length);
+      error[length] = '\0';
+    }
+    return TIDEPOOL_ERROR_INVALID_VALUE;
+  }
+  tidepool::Annotations::Get().Add(*std::move(annotation));
+  return TIDEPOOL_OK;
 }
 
 TIDEPOOL_API tidepool_result tidepool_get_statistics(tidepool_statistics* out) {

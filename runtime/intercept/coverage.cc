@@ -7,6 +7,18 @@ namespace tidepool {
 void MarkCovered(const Engine& engine, const KernelRecord& record, const CUlaunchConfig& config,
                  const std::vector<uint8_t>& block, const std::vector<uint32_t>& words,
                  std::vector<Region>* regions) {
+  for (size_t i = 0; i < regions->size(); ++i) {
+    // The program's claim; it is about the whole buffer only where the address is.
+    Region& region = (*regions)[i];
+    const bool claimed =
+        std::any_of(record.access.words.begin(), record.access.words.end(),
+                    [&](const WordAccess& w) { return w.offset == words[i] && w.covers; });
+    BufferInfo info;
+    if (claimed && region.mode == AccessMode::kWrite && engine.Find(region.address, &info) &&
+        info.address == region.address) {
+      region = {info.address, info.bytes, AccessMode::kWrite, true};
+    }
+  }
   if (record.footprint == nullptr) return;
   const bool useful = std::any_of(regions->begin(), regions->end(), [](const Region& region) {
     return region.mode == AccessMode::kWrite;

@@ -76,9 +76,15 @@ Environment ReadEnvironment() {
            absl::StrCat("\"", *text, "\" is not valid; accepted: error, warn, info, debug"));
     }
   }
-  for (const char* name : {"TIDEPOOL_TRACE", "TIDEPOOL_CONFIG"}) {
-    if (get(name).has_value()) fail(name, "not supported yet; unset it");
+  if (auto path = get("TIDEPOOL_CONFIG"); path.has_value() && !path->empty()) {
+    absl::StatusOr<std::vector<Annotation>> annotations = ReadConfig(*path);
+    if (annotations.ok()) {
+      env.annotations = *std::move(annotations);
+    } else {
+      fail("TIDEPOOL_CONFIG", std::string(annotations.status().message()));
+    }
   }
+  if (get("TIDEPOOL_TRACE").has_value()) fail("TIDEPOOL_TRACE", "not supported yet; unset it");
   env.report = get("TIDEPOOL_REPORT").value_or("");
   env.timeline = get("TIDEPOOL_TIMELINE").value_or("");
   return env;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "runtime/access/config.h"
 #include "runtime/intercept/size.h"
 
 namespace tidepool {
@@ -18,6 +20,7 @@ struct Environment {
   std::optional<uint64_t>
       host_budget;  // bytes for swapping; none: half of what the host has available
   bool debug = false;
+  std::vector<Annotation> annotations;  // of the file that TIDEPOOL_CONFIG names
   std::string error;  // what is wrong, naming variable, value and accepted form; empty if nothing
 };
 

@@ -116,6 +116,13 @@ bool MayFindUnseenPointers(const Engine& engine, const KernelRecord& record,
   return false;
 }
 
+// Whether an annotation says what lies at any of the eight bytes from `offset` on.
+bool IsStated(const Annotated& annotated, uint64_t offset) {
+  return std::any_of(annotated.stated.begin(), annotated.stated.end(), [&](const ParamSlot& slot) {
+    return offset < slot.offset + slot.bytes && slot.offset < offset + 8;
+  });
+}
+
 }  // namespace
 
 CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
@@ -179,6 +186,18 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       request.regions.push_back({value, 0, word.mode, false});
       words.push_back(word.offset);
     }
+    // What an annotation does not state is as opaque as it would be without.
+    for (uint64_t offset = 0; record->annotated.only_stated && offset + 8 <= block.size();
+         offset += 4) {
+      const uint64_t value = WordAt(block, offset, 8);
+      if (IsStated(record->annotated, offset) || !engine->InPool(value)) continue;
+      if (CUresult result = engine->Pin(value, PinReason::kOpaqueKernel); result != CUDA_SUCCESS) {
+        return result;
+      }
+      request.regions.push_back({value, 0, AccessMode::kUpdate, false});
+      words.push_back(static_cast<uint32_t>(offset));
+      if (reason.empty()) reason = "an annotation that does not state all of its parameters";
+    }
     // Accesses with none but narrow words in their addresses: a pointer in two halves.
     opaque = narrow && !wide && !record->access.words.empty() && !record->access.variables.empty();
     opaque = opaque || (record->access.unbased && !wide && narrow);
@@ -195,6 +214,13 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       request.regions.push_back({value, 0, AccessMode::kUpdate, false});
     }
     if (reason.empty()) reason = "opaque kernel";
+  }
+  for (uint64_t offset = 0; record->annotated.pin && offset + 8 <= block.size(); offset += 4) {
+    const uint64_t value = WordAt(block, offset, 8);
+    if (!engine->InPool(value)) continue;
+    if (CUresult result = engine->Pin(value, PinReason::kUser); result != CUDA_SUCCESS) {
+      return result;
+    }
   }
   const CUlaunchConfig& c = call.config;
   if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);

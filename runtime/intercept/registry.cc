@@ -10,6 +10,7 @@
 #include "ptx/fatbin.h"
 #include "ptx/parser.h"
 #include "runtime/access/kernel_name.h"
+#include "runtime/intercept/annotations.h"
 
 namespace tidepool {
 namespace {
@@ -22,6 +23,7 @@ struct Code {
   std::map<std::string, KernelAccess> kernels;
   std::map<std::string, std::shared_ptr<const KernelFootprint>> footprints;
   std::map<std::string, bool> written;  // variables that some kernel may write
+  std::set<std::string> seen_written;   // those that the PTX shows to be written
   std::set<std::string> known_to_host;
 
   void Analyse() {
@@ -35,6 +37,9 @@ struct Code {
     }
     ModuleAccess access = AnalyzeModule(*module);
     for (KernelAccess& kernel : access.kernels) {
+      for (const VariableAccess& variable : kernel.variables) {
+        if (Writes(variable.mode) || variable.escapes) seen_written.insert(variable.name);
+      }
       if (!kernel.opaque) {
         footprints[kernel.name] =
             KernelFootprint::Build(*module, *module->FindFunction(kernel.name));
@@ -52,7 +57,8 @@ struct Handle {
   std::string name;
   bool is_kernel = false;
   std::shared_ptr<KernelRecord> record;
-  size_t variables_known = 0;  // of the code, when the record was made
+  size_t variables_known = 0;      // of the code, when the record was made
+  uint64_t annotations_known = 0;  // likewise
 };
 
 }  // namespace
@@ -162,9 +168,14 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
   std::lock_guard<std::mutex> lock(impl_->mutex);
   Handle& handle = impl_->kernels[function];
   const size_t variables = handle.code != nullptr ? handle.code->known_to_host.size() : 0;
-  if (handle.record != nullptr && handle.variables_known == variables) return handle.record;
+  const uint64_t annotations = Annotations::Get().generation();
+  if (handle.record != nullptr && handle.variables_known == variables &&
+      handle.annotations_known == annotations) {
+    return handle.record;
+  }
   auto record = std::make_shared<KernelRecord>();
   handle.variables_known = variables;
+  handle.annotations_known = annotations;
   record->name = handle.name.empty() ? "a kernel" : ShortKernelName(handle.name);
   record->code = handle.code;
   // The layout: INVALID_VALUE ends the list, any other failure means that it is not known.
@@ -184,29 +195,41 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
     record->has_layout = result == CUDA_ERROR_INVALID_VALUE;
     break;
   }
-  if (handle.code == nullptr) {
-    record->no_replay = "its code was not seen";
-  } else {
+  bool has_ptx = false;
+  if (handle.code != nullptr) {
     handle.code->Analyse();
     auto it = handle.code->kernels.find(handle.name);
-    if (it == handle.code->kernels.end()) {
-      record->no_replay =
-          handle.code->why_unknown.empty() ? "no PTX of this kernel" : handle.code->why_unknown;
-    } else {
+    has_ptx = it != handle.code->kernels.end();
+    if (has_ptx) {
       record->access = it->second;
-      record->known = !record->access.opaque;
       record->footprint = handle.code->footprints[handle.name];
-      record->no_replay = record->access.NotReplayableReason();
-      // A variable is constant if no kernel of the module writes it and the host cannot.
-      for (const VariableAccess& variable : record->access.variables) {
-        if (!record->no_replay.empty()) break;
-        if (handle.code->known_to_host.contains(variable.name)) {
-          record->no_replay =
-              "reads module variable " + variable.name + ", which the host can change";
-        } else if (handle.code->written[variable.name]) {
-          record->no_replay = "reads module variable " + variable.name + ", which a kernel writes";
-        }
+    }
+  }
+  if (!has_ptx) record->access.opaque = true;
+  record->annotated = Annotations::Get().Apply(handle.name, record->params, &record->access);
+  record->known = !record->access.opaque;
+  if (handle.code == nullptr) {
+    record->no_replay = "its code was not seen";
+  } else if (!has_ptx && !record->known) {
+    record->no_replay =
+        handle.code->why_unknown.empty() ? "no PTX of this kernel" : handle.code->why_unknown;
+  } else {
+    record->no_replay = record->annotated.no_replay;
+    if (record->no_replay.empty()) record->no_replay = record->access.NotReplayableReason();
+    const bool stated = record->annotated.only_stated && record->no_replay.empty();
+    // A variable is constant if no kernel of the module writes it and the host cannot.
+    for (const VariableAccess& variable : record->access.variables) {
+      if (!record->no_replay.empty()) break;
+      if (handle.code->known_to_host.contains(variable.name)) {
+        record->no_replay =
+            "reads module variable " + variable.name + ", which the host can change";
+      } else if (stated ? handle.code->seen_written.contains(variable.name)
+                        : handle.code->written[variable.name]) {
+        record->no_replay = "reads module variable " + variable.name + ", which a kernel writes";
       }
+    }
+    if (stated && !record->no_replay.empty()) {
+      Annotations::Get().RefuseReplay(handle.name, record->annotated, record->no_replay);
     }
   }
   handle.record = record;

@@ -9,24 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "runtime/access/annotation.h"
 #include "runtime/access/footprint.h"
 #include "runtime/access/kernel_access.h"
 #include "runtime/driver/driver_api.h"
 
 namespace tidepool {
 
-struct ParamSlot {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
 struct KernelRecord {
   std::string name;  // for people
   bool has_layout = false;
   std::vector<ParamSlot> params;
   uint64_t param_bytes = 0;
-  bool known = false;  // the code that runs is described by PTX that was read
+  bool known = false;  // `access` says what the code that runs does, by its PTX or an annotation
   KernelAccess access;
+  Annotated annotated;
   std::shared_ptr<const KernelFootprint> footprint;  // null: no store can be followed
   std::shared_ptr<const void> code;  // identifies the loaded code; null if it was not seen
   std::string no_replay;             // why it cannot be replayed; empty if it can

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "profiler/timeline.h"
+#include "runtime/intercept/annotations.h"
 #include "runtime/intercept/real.h"
 #include "runtime/residency/engine_impl.h"
 
@@ -51,6 +52,20 @@ void AppendMap(std::string* out, const char* key, const std::map<std::string, ui
   *out += "}";
 }
 
+void AppendList(std::string* out, const char* key, const std::vector<std::string>& list) {
+  absl::StrAppend(out, ",\n  \"", key, "\": [");
+  for (const std::string& item : list) {
+    std::string escaped;
+    for (const char c : item) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      const auto byte = static_cast<unsigned char>(c);
+      escaped += byte < 0x20 || byte > 0x7e ? '?' : c;
+    }
+    absl::StrAppend(out, &item == list.data() ? "" : ", ", "\"", escaped, "\"");
+  }
+  *out += "]";
+}
+
 std::string ReportText(const Statistics& s) {
   std::string out = "{";
   bool first = true;
@@ -87,6 +102,10 @@ std::string ReportText(const Statistics& s) {
   AppendMap(&out, "peak_bytes_by_tag", s.peak_bytes_by_tag);
   AppendMap(&out, "pinned_bytes_by_reason", s.pinned_bytes_by_reason);
   AppendMap(&out, "not_replayable_by_reason", s.not_replayable_by_reason);
+  const Annotations& annotations = Annotations::Get();
+  AppendList(&out, "annotated_kernels", annotations.Used());
+  AppendList(&out, "unused_annotations", annotations.Unused());
+  AppendList(&out, "refused_annotations", annotations.Refused());
   out += "\n}\n";
   return out;
 }

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace tidepool {
 namespace {
@@ -128,8 +130,25 @@ TEST_F(EnvironmentTest, Log) {
 
 TEST_F(EnvironmentTest, WhatIsNotSupportedIsRefused) {
   EXPECT_THAT(With("TIDEPOOL_TRACE", "t").error, StartsWith("TIDEPOOL_TRACE: "));
+}
+
+TEST_F(EnvironmentTest, Config) {
+  Refused("TIDEPOOL_CONFIG", "/nowhere/c.conf", "accepted: a text file of annotations");
+  Refused("TIDEPOOL_CONFIG", "/", "accepted: a text file of annotations");
   Clear();
-  EXPECT_THAT(With("TIDEPOOL_CONFIG", "c").error, StartsWith("TIDEPOOL_CONFIG: "));
+  const std::string path = ::testing::TempDir() + "environment_test.conf";
+  std::ofstream(path) << "kernel Add 0=write 1=read\n";
+  const Environment good = With("TIDEPOOL_CONFIG", path.c_str());
+  EXPECT_EQ(good.error, "");
+  ASSERT_EQ(good.annotations.size(), 1u);
+  EXPECT_EQ(good.annotations[0].where, path + ":1");
+  std::ofstream(path, std::ios::app) << "kernel Add 0=reed\n";
+  const Environment bad = With("TIDEPOOL_CONFIG", path.c_str());
+  EXPECT_THAT(bad.error, AllOf(StartsWith("TIDEPOOL_CONFIG: " + path + ":2: "), HasSubstr("0=reed"),
+                               HasSubstr("accepted: read, write, update or ignore")));
+  EXPECT_TRUE(bad.annotations.empty()) << "not in part";
+  std::remove(path.c_str());
+  EXPECT_EQ(With("TIDEPOOL_CONFIG", "").error, "");
 }
 
 TEST_F(EnvironmentTest, Files) {

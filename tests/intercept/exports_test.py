@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 HOOK = re.compile(r'cu[A-Z]\w*|dlsym|dlvsym')
-API = {'tidepool_start', 'tidepool_stop', 'tidepool_tag', 'tidepool_pin', 'tidepool_get_statistics',
+API = {'tidepool_start', 'tidepool_stop', 'tidepool_tag', 'tidepool_pin', 'tidepool_annotate', 'tidepool_get_statistics',
        'tidepool_version'}
 WANTED = API | {'dlsym', 'dlvsym', 'cuInit', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cuMemAlloc_v2', 'cuMemFree_v2',
                 'cuLaunchKernel', 'cuLaunchKernel_ptsz'}

@@ -22,6 +22,7 @@ MORE = {'scratch': (80, 70), 'streams_events': (60, 45)}
 
 # Reasons for which memory is pinned in the trap, and must be: each road pins what it names.
 PINNED = {
+    'annotated': {'opaque_kernel', 'user'},  # the sum; what Lied was handed
     'device_stored': {'escapes'},
     'graph_capture': {'graph'},
     'graph_explicit': {'graph'},
@@ -39,11 +40,39 @@ MAY_RUN_OUT = {'host_functions', 'host_visible_tables'}
 MAY_KEEP_ALL = MAY_RUN_OUT
 
 
+CONFIGS = {'annotated': 'annotated.conf'}  # TIDEPOOL_CONFIG
+
+
+def check_annotations(done):
+    """What the report says of annotated.conf, and what was said on stderr."""
+    report = done.report
+    expected = {'Apply': '2', 'ApplyStruct': '3', 'Accumulate': '4'}
+    wrong = []
+    if report['pinned_bytes_by_reason'].get('opaque_kernel') != 256 << 10:
+        wrong.append(f'only the sum is to be pinned: {report["pinned_bytes_by_reason"]}')
+    used = [line for line in report['annotated_kernels']
+            if line in [f'{name} (annotation, {line.split("annotation, ")[1][:-3]}:{number})'
+                        for name, number in expected.items()]]
+    if len(used) != 3 or len(report['annotated_kernels']) != 3:
+        wrong.append(f'annotated kernels: {report["annotated_kernels"]}')
+    if len(report['unused_annotations']) != 1 or not report['unused_annotations'][0].endswith(':7: NoSuchKernel'):
+        wrong.append(f'unused annotations: {report["unused_annotations"]}')
+    refused = report['refused_annotations']
+    if len(refused) != 1 or not refused[0].startswith('Lied: ') or 'the PTX reads and writes' not in refused[0]:
+        wrong.append(f'refused annotations: {refused}')
+    if done.stderr.count('annotation of Lied: ') != 1:
+        wrong.append(f'what is refused is to be said once: {brief(done.stderr)}')
+    return wrong
+
+
 def run(tidepool, options, program, seed):
     with tempfile.TemporaryDirectory(prefix='tidepool-trap-') as folder:
         stats, report = os.path.join(folder, 'stats.json'), os.path.join(folder, 'report.json')
         env = {k: v for k, v in os.environ.items() if not k.startswith(('TIDEPOOL_', 'SIMGPU_'))}
         env.update(SIMGPU_PAGE=str(PAGE), SIMGPU_STATS=stats)
+        trap = os.path.basename(program).removeprefix('trap_')
+        if trap in CONFIGS:
+            env['TIDEPOOL_CONFIG'] = os.path.join(os.path.dirname(os.path.abspath(__file__)), CONFIGS[trap])
         if seed:
             env['SIMGPU_SEED'] = str(seed)
         if '--off' not in options:
@@ -97,6 +126,8 @@ def main():
             failures.append(f'{what}: over the budget')
         else:
             pinned |= set(report['pinned_bytes_by_reason']) - {'small'}
+            if trap in CONFIGS:
+                failures += [f'{what}: {wrong}' for wrong in check_annotations(done)]
             changed_hands = changed_hands or (report['drops'] > 0 and report['rebuilds'] > 0)
     if not changed_hands and trap not in MAY_KEEP_ALL:
         failures.append('nothing was dropped and rebuilt in any run')

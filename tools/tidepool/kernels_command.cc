@@ -2,11 +2,13 @@
 // PTX tells.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "ptx/parser.h"
+#include "runtime/access/annotation.h"
 #include "runtime/access/elf_image.h"
 #include "runtime/access/kernel_access.h"
 #include "runtime/access/kernel_name.h"
@@ -29,8 +31,24 @@ const char* ModeName(AccessMode mode) {
   return "?";
 }
 
-void PrintKernel(const ptx::Function& entry, const KernelAccess& kernel) {
+// Puts the annotations that match the kernel to `access`.
+Annotated PutAnnotations(const std::vector<Annotation>& annotations, const ptx::Function& entry,
+                         KernelAccess* access) {
+  std::vector<const Annotation*> matching;
+  for (const Annotation& annotation : annotations) {
+    if (annotation.Matches(entry.name)) matching.push_back(&annotation);
+  }
+  if (matching.empty()) return {};
+  std::vector<ParamSlot> params;
+  for (const ptx::Param& param : entry.params) params.push_back({param.offset, param.size});
+  return Annotate(matching, params, access);
+}
+
+void PrintKernel(const ptx::Function& entry, const KernelAccess& kernel,
+                 const Annotated& annotated) {
   std::printf("%s\n", Demangled(entry.name).c_str());
+  if (!annotated.refused.empty()) std::printf("  annotation %s\n", annotated.refused.c_str());
+  if (annotated.pin) std::printf("  what it is handed is pinned (annotation)\n");
   if (kernel.opaque) {
     std::printf("  opaque: %s\n", kernel.opaque_reason.c_str());
     return;
@@ -46,15 +64,23 @@ void PrintKernel(const ptx::Function& entry, const KernelAccess& kernel) {
       absl::StrAppend(&line, ModeName(word.mode));
       if (word.atomics) line += ", atomically";
       if (word.escapes) line += ", its address is stored";
-      absl::StrAppend(&line, " (PTX analysis, line ", word.line, ")");
+      if (word.evidence == Evidence::kAnnotation) {
+        absl::StrAppend(&line, word.covers ? ", all of it" : "", " (annotation, ", annotated.where,
+                        ")");
+      } else {
+        absl::StrAppend(&line, " (PTX analysis, line ", word.line, ")");
+      }
     }
     std::printf("  parameter %zu, %llu bytes: %s\n", i, static_cast<unsigned long long>(param.size),
-                line.empty() ? "a value" : line.c_str());
+                !line.empty()           ? line.c_str()
+                : annotated.only_stated ? "not stated, or ignored"
+                                        : "a value");
   }
   for (const VariableAccess& variable : kernel.variables) {
     std::printf("  module variable %s: %s\n", variable.name.c_str(), ModeName(variable.mode));
   }
-  const std::string reason = kernel.NotReplayableReason();
+  const std::string reason =
+      annotated.no_replay.empty() ? kernel.NotReplayableReason() : annotated.no_replay;
   std::printf("  %s\n",
               reason.empty() ? "can be replayed" : ("cannot be replayed: " + reason).c_str());
 }
@@ -65,6 +91,15 @@ int KernelsCommand(const std::vector<std::string>& arguments) {
   if (arguments.size() != 1) {
     PrintError("usage: tidepool kernels PROGRAM");
     return kExitUsage;
+  }
+  std::vector<Annotation> annotations;
+  if (const char* path = std::getenv("TIDEPOOL_CONFIG"); path != nullptr && *path != '\0') {
+    absl::StatusOr<std::vector<Annotation>> read = ReadConfig(path);
+    if (!read.ok()) {
+      PrintError(absl::StrCat("TIDEPOOL_CONFIG: ", read.status().message()));
+      return kExitUsage;
+    }
+    annotations = *std::move(read);
   }
   std::ifstream file(arguments[0], std::ios::binary);
   if (!file) {
@@ -92,8 +127,9 @@ int KernelsCommand(const std::vector<std::string>& arguments) {
     }
     for (const ptx::Function& function : module->functions) {
       if (!function.is_entry || !function.has_body) continue;
-      const KernelAccess access = AnalyzeKernel(*module, function);
-      PrintKernel(function, access);
+      KernelAccess access = AnalyzeKernel(*module, function);
+      const Annotated annotated = PutAnnotations(annotations, function, &access);
+      PrintKernel(function, access, annotated);
       ++kernels;
       replayable += access.Replayable() ? 1 : 0;
     }

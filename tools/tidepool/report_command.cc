@@ -61,6 +61,15 @@ void PrintMap(const json& report, const char* key, const char* title, bool bytes
   }
 }
 
+void PrintList(const json& report, const char* key, const char* title) {
+  auto it = report.find(key);
+  if (it == report.end() || !it->is_array() || it->empty()) return;
+  std::printf("%s\n", title);
+  for (const json& item : *it) {
+    if (item.is_string()) std::printf("  %s\n", item.get_ref<const std::string&>().c_str());
+  }
+}
+
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& arguments) {
@@ -88,6 +97,9 @@ int ReportCommand(const std::vector<std::string>& arguments) {
   PrintMap(report, "pinned_bytes_by_reason", "pinned, by reason", true);
   PrintMap(report, "not_replayable_by_reason", "operations that cannot be replayed, by reason",
            false);
+  PrintList(report, "annotated_kernels", "kernels known by annotation");
+  PrintList(report, "unused_annotations", "annotations that matched no kernel");
+  PrintList(report, "refused_annotations", "annotations that were refused");
   return 0;
 }
 

@@ -32,6 +32,13 @@ tidepool_result tidepool_tag(const void* address, const char* tag);
 /* Keeps the buffer that contains `address` resident until it is freed. */
 tidepool_result tidepool_pin(const void* address);
 
+/* States how kernels use their parameters, as a line of TIDEPOOL_CONFIG does (docs/config.md), from
+ * the next launch on: "kernel Scatter* 0=write 1=read replayable". A statement that turns out to be
+ * against what the kernel's PTX shows is refused at its launch, with a line on stderr. A line that
+ * is not valid gives TIDEPOOL_ERROR_INVALID_VALUE, nothing is done, and `error` (may be NULL) holds
+ * what was found and what is accepted, cut to `error_bytes` with its terminating NUL. */
+tidepool_result tidepool_annotate(const char* line, char* error, size_t error_bytes);
+
 typedef struct {
   size_t size; /* set to sizeof(tidepool_statistics) by the caller */
   uint64_t budget_bytes;
