@@ -59,7 +59,8 @@ namespace tidepool {
   X(StreamCreate, cuStreamCreate, (CUstream*, unsigned int))                                 \
   X(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                           \
   X(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned int))                   \
-  X(StreamIsCapturing, cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus*))
+  X(StreamIsCapturing, cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus*))              \
+  X(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode*))
 
 // Null where the driver does not have the function (MemAlloc and the newer ones may be missing).
 struct DriverApi {

@@ -80,7 +80,7 @@ TIDEPOOL_HOOKS(
 TIDEPOOL_HOOKS(
     cuLaunchKernelEx, _ptsz, (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
     Engine* engine = ActiveEngine();
-    if (engine == nullptr || c == nullptr || Capturing(c->hStream, kPerThread)) {
+    if (engine == nullptr || c == nullptr) {
       return real(c, f, params, extra);
     } std::vector<CUlaunchAttribute>
         attributes;

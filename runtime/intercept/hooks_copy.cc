@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/intercept/graph.h"
 #include "runtime/intercept/hook.h"
 #include "runtime/intercept/host_memory.h"
 
@@ -59,7 +60,11 @@ CUresult LookAtSource(Engine* engine, const void* data, uint64_t bytes, MemoryKi
 CUresult Copy(const char* name, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream,
               bool per_thread, Form form, absl::FunctionRef<CUresult()> issue) {
   Engine* engine = ActiveEngine();
-  if (engine == nullptr || bytes == 0 || Capturing(stream, per_thread)) return issue();
+  if (engine == nullptr || bytes == 0) return issue();
+  if (Capturing(stream, per_thread)) {
+    if (CUresult r = PinForGraph(engine, to, from); r != CUDA_SUCCESS) return r;
+    return issue();
+  }
   const Place to_place = engine->Locate(to, bytes), from_place = engine->Locate(from, bytes);
   if (to_place == Place::kBeyond || from_place == Place::kBeyond) return CUDA_ERROR_INVALID_VALUE;
   const bool to_pool = to_place == Place::kInside, from_pool = from_place == Place::kInside;
@@ -118,8 +123,9 @@ Side MakeSide(const CUDA_MEMCPY3D& c, CUmemorytype type, const void* host, CUdev
 CUresult CopyBox(const char* name, const CUDA_MEMCPY3D& c, CUstream stream, bool per_thread,
                  Form form, absl::FunctionRef<CUresult()> issue) {
   Engine* engine = ActiveEngine();
-  if (engine == nullptr || c.WidthInBytes == 0 || c.Height == 0 || c.Depth == 0 ||
-      Capturing(stream, per_thread)) {
+  if (engine == nullptr || c.WidthInBytes == 0 || c.Height == 0 || c.Depth == 0) return issue();
+  if (Capturing(stream, per_thread)) {
+    if (CUresult r = PinForGraph(engine, c); r != CUDA_SUCCESS) return r;
     return issue();
   }
   const Side to = MakeSide(c, c.dstMemoryType, c.dstHost, c.dstDevice, c.dstPitch, c.dstHeight,
@@ -233,8 +239,11 @@ CUresult CopyBatch(const char* name, const CUdeviceptr* to, const CUdeviceptr* f
                    const size_t* sizes, size_t count, CUstream stream, bool per_thread,
                    absl::FunctionRef<CUresult()> issue) {
   Engine* engine = ActiveEngine();
-  if (engine == nullptr || to == nullptr || from == nullptr || sizes == nullptr ||
-      Capturing(stream, per_thread)) {
+  if (engine == nullptr || to == nullptr || from == nullptr || sizes == nullptr) return issue();
+  if (Capturing(stream, per_thread)) {
+    for (size_t i = 0; i < count; ++i) {
+      if (CUresult r = PinForGraph(engine, to[i], from[i]); r != CUDA_SUCCESS) return r;
+    }
     return issue();
   }
   OpRequest request;

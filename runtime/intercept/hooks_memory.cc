@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/intercept/graph.h"
 #include "runtime/intercept/hook.h"
 #include "runtime/intercept/host_memory.h"
 
@@ -44,7 +45,9 @@ CUresult Fill(const char* name, CUdeviceptr at, size_t pitch, unsigned value, un
               size_t width, size_t height, CUstream stream, bool per_thread,
               absl::FunctionRef<CUresult()> issue) {
   Engine* engine = ActiveEngine();
-  if (engine == nullptr || width == 0 || height == 0 || Capturing(stream, per_thread)) {
+  if (engine == nullptr || width == 0 || height == 0) return issue();
+  if (Capturing(stream, per_thread)) {
+    if (CUresult r = PinForGraph(engine, at); r != CUDA_SUCCESS) return r;
     return issue();
   }
   // More than there can be, and then the driver is to say so, or all between first and last byte.
@@ -105,6 +108,10 @@ TIDEPOOL_HOOK(
 TIDEPOOL_HOOK(
     cuMemFree_v2, (CUdeviceptr at), Engine* engine = ActiveEngine(); BufferInfo info;
     if (engine != nullptr && engine->Find(at, &info) && info.address == at) {
+      if (AnyCapture()) {
+        FreeAfterCaptures(at);
+        return CUDA_SUCCESS;
+      }
       // The driver's own free waits for the device, and programs rely on it.
       CUresult result = GetDriverApi().CtxSynchronize();
       if (result != CUDA_SUCCESS) return result;

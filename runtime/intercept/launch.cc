@@ -6,6 +6,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/intercept/coverage.h"
+#include "runtime/intercept/graph.h"
 #include "runtime/intercept/host_memory.h"
 #include "runtime/intercept/state.h"
 
@@ -127,7 +128,8 @@ bool IsStated(const Annotated& annotated, uint64_t offset) {
 
 CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
                    absl::FunctionRef<CUresult()> issue) {
-  if (Capturing(call.config.hStream, call.per_thread)) return issue();
+  // In a graph it runs later, as often as the graph does, and is not seen then.
+  const bool to_graph = call.to_graph || Capturing(call.config.hStream, call.per_thread);
   const std::shared_ptr<const KernelRecord> record = Registry::Get().Find(api, call.function);
   std::vector<uint8_t> block;
   if (!PackParameters(*record, call.params, call.extra, &block)) {
@@ -144,6 +146,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
       return result;
     }
   }
+  if (to_graph && (!record->known || record->access.indirect)) OnGraphFollowsPointers();
   OpRequest request;
   request.kind = OpKind::kLaunch;
   request.name = record->name;
@@ -208,19 +211,30 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     for (uint64_t offset = 0; offset + 8 <= block.size(); offset += 4) {
       const uint64_t value = WordAt(block, offset, 8);
       if (!engine->InPool(value)) continue;
-      if (CUresult result = engine->Pin(value, PinReason::kOpaqueKernel); result != CUDA_SUCCESS) {
+      if (CUresult result =
+              engine->Pin(value, to_graph ? PinReason::kGraph : PinReason::kOpaqueKernel);
+          result != CUDA_SUCCESS) {
         return result;
       }
       request.regions.push_back({value, 0, AccessMode::kUpdate, false});
     }
     if (reason.empty()) reason = "opaque kernel";
   }
+<<<<<<< HEAD
   for (uint64_t offset = 0; record->annotated.pin && offset + 8 <= block.size(); offset += 4) {
     const uint64_t value = WordAt(block, offset, 8);
     if (!engine->InPool(value)) continue;
     if (CUresult result = engine->Pin(value, PinReason::kUser); result != CUDA_SUCCESS) {
       return result;
     }
+=======
+  if (to_graph) {
+    for (const Region& region : request.regions) {
+      CUresult result = engine->Pin(region.address, PinReason::kGraph);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return issue();
+>>>>>>> graphs
   }
   const CUlaunchConfig& c = call.config;
   if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);

@@ -20,6 +20,7 @@ struct LaunchCall {
   void** extra = nullptr;
   bool per_thread = false;
   bool cooperative = false;
+  bool to_graph = false;  // it becomes a node of a graph
 };
 
 // The parameter block in the device's layout. False: the layout is not known, or the arguments are
@@ -34,6 +35,7 @@ bool PackParameters(const KernelRecord& record, void** params, void** extra,
 CUlaunchConfig WithoutOverlap(const CUlaunchConfig& config,
                               std::vector<CUlaunchAttribute>* storage);
 
+// (What goes into a graph is only pinned.)
 // Decides what the launch touches, then runs it through the engine; `issue` is the program's own
 // call.
 CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,

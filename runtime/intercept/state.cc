@@ -12,6 +12,7 @@
 #include "profiler/timeline.h"
 #include "runtime/intercept/annotations.h"
 #include "runtime/intercept/real.h"
+#include "runtime/residency/capture_mode.h"
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
@@ -24,7 +25,6 @@ struct State {
   std::unique_ptr<Recorder> recorder;
   CUcontext context = nullptr;
   CUdevice device = 0;
-  std::atomic<bool> captures{false};
   std::atomic<pid_t> owner{0};  // who initialised the driver
   bool refused = false;         // the engine could not be made: pass through, said once
   bool stopped = false;
@@ -236,10 +236,8 @@ CUdevice ManagedDevice() {
   return state.device;
 }
 
-void OnCaptureBegins() { GetState().captures = true; }
-
 bool Capturing(CUstream stream, bool per_thread) {
-  if (!GetState().captures.load(std::memory_order_relaxed)) return false;
+  if (!captures_seen.load(std::memory_order_relaxed)) return false;
   if (stream == CU_STREAM_LEGACY || (stream == nullptr && !per_thread)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const DriverApi& api = GetDriverApi();

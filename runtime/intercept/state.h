@@ -26,8 +26,6 @@ Engine* EngineForAllocation();
 CUcontext ManagedContext();
 CUdevice ManagedDevice();
 
-// A capture begins somewhere in the process.
-void OnCaptureBegins();
 // What is given to this stream now becomes part of a graph and does not run. `per_thread`: handle 0
 // means the calling thread's default stream.
 bool Capturing(CUstream stream, bool per_thread);

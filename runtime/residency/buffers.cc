@@ -291,7 +291,7 @@ CUresult Engine::Impl::PinBuffer(Buffer* buffer, PinReason reason) {
   if ((buffer->pin_reasons & bit) != 0) return CUDA_SUCCESS;
   const bool first = buffer->pin_reasons == 0;
   if (first) {
-    const uint32_t stream = streams_->Resolve({});
+    const uint32_t stream = WorkStream();
     absl::Status status = absl::OkStatus();
     Value* held = nullptr;
     UseSet before;

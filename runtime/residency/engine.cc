@@ -1,5 +1,7 @@
 #include "runtime/residency/engine.h"
 
+#include "absl/strings/str_cat.h"
+#include "runtime/residency/capture_mode.h"
 #include "runtime/residency/engine_impl.h"
 #include "runtime/residency/word_scan.h"
 
@@ -20,16 +22,19 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
 CUresult Engine::Allocate(uint64_t bytes, CUdeviceptr* out) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::lock_guard<std::mutex> lock(impl_->mutex);
   return impl_->Allocate(bytes, out);
 }
 
 bool Engine::Free(CUdeviceptr address) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::lock_guard<std::mutex> lock(impl_->mutex);
   return impl_->Free(address);
 }
 
 bool Engine::FreeOrdered(CUdeviceptr address, StreamRef stream) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::lock_guard<std::mutex> lock(impl_->mutex);
   auto it = impl_->buffers_.find(address);
   if (it == impl_->buffers_.end()) return false;
@@ -80,6 +85,7 @@ void Engine::MemGetInfo(size_t* free_bytes, size_t* total_bytes) const {
 }
 
 CUresult Engine::Pin(CUdeviceptr address, PinReason reason) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->WaitForCalls(lock);
   for (Buffer* buffer : impl_->BuffersAt(address)) {
@@ -97,6 +103,7 @@ CUresult Engine::PinPointersIn(const void* data, uint64_t bytes) {
 }
 
 CUresult Engine::PinAll(PinReason reason) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->WaitForCalls(lock);
   return impl_->PinAll(reason);
@@ -108,19 +115,30 @@ CUresult Engine::Run(const OpRequest& request, absl::FunctionRef<CUresult()> iss
 }
 
 CUresult Engine::OnCodeUnload(const void* code) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->WaitForCalls(lock);
   const std::vector<Op*> ops =
       impl_->lineage_->OpsWhere([&](const Op& op) { return op.replay->code() == code; });
   if (ops.empty()) return CUDA_SUCCESS;
-  absl::Status status = impl_->RescueAndInvalidate(ops, impl_->streams_->Resolve({}));
+  absl::Status status = impl_->RescueAndInvalidate(ops, impl_->WorkStream());
   if (status.ok()) return CUDA_SUCCESS;
   ++impl_->stats_.out_of_memory;
   impl_->ReportOutOfMemory("unloading code that values were made with", {}, status);
   return absl::IsResourceExhausted(status) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
 
+void Engine::Settle(const StreamRef* stream) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  absl::Status status = stream == nullptr
+                            ? impl_->streams_->HostWaitAll()
+                            : impl_->streams_->HostWaitFor(impl_->streams_->Resolve(*stream));
+  if (!status.ok()) Complain(absl::StrCat("before a capture: ", status.message()));
+}
+
 void Engine::OnStreamDestroy(CUstream stream) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
   std::lock_guard<std::mutex> lock(impl_->mutex);
   impl_->streams_->OnDestroy(stream);
 }

@@ -100,6 +100,9 @@ class Engine {
   // Code that goes away (called before the driver's own unload): nothing is replayed with it any
   // more. What only it could rebuild is made resident first.
   CUresult OnCodeUnload(const void* code);
+  // Before a stream (null: any stream) may become part of a capture: waits for all that the engine
+  // knows to have been given to it, so that no event has to be recorded on it meanwhile.
+  void Settle(const StreamRef* stream);
   // Streams that go away (called before the driver's own destroy).
   void OnStreamDestroy(CUstream stream);
 

@@ -138,6 +138,9 @@ class Engine::Impl final : public LineageObserver {
   }
   // Known to the policy as one that can be swapped, if that is so; costs as a swap.
   void OfferForSwap(Value* value);
+  absl::Status MakeSwapStream();
+  // For work that no op of the program asked for.
+  uint32_t WorkStream();
   uint64_t SwapCost(const Buffer& buffer);
 
   // --- rebuild.cc ---

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/residency/capture_mode.h"
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
@@ -297,10 +298,12 @@ void Engine::Impl::ReportOutOfMemory(std::string_view what, const Operands& oper
 
 CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult()> issue,
                            std::unique_lock<std::mutex>& lock) {
+  RelaxedCaptureMode relaxed(api_);
   bool unknown = false;
   Operands operands = ResolveOperands(request, &unknown);
   if (operands.empty()) {
     lock.unlock();
+    relaxed.Suspend();
     return issue();
   }
   ++stats_.ops;
@@ -316,6 +319,7 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
     operands = ResolveOperands(request, &unknown);
     if (operands.empty()) {  // freed meanwhile
       lock.unlock();
+      relaxed.Suspend();
       return issue();
     }
     recordable = request.replay != nullptr && !unknown;
@@ -342,12 +346,16 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
     });
     if (counts) ++calls_under_way;
     lock.unlock();
+    relaxed.Suspend();
     result = issue();
+    relaxed.Resume();
     lock.lock();
     under_way = counts;
   } else {
     const bool measured = costs_->Begin(request.cost_key, streams_->Handle(stream));
+    relaxed.Suspend();
     result = issue();
+    relaxed.Resume();
     if (measured) {
       if (result == CUDA_SUCCESS) {
         costs_->End(streams_->Handle(stream));

@@ -141,12 +141,27 @@ absl::Status StreamOrder::HostWait(const UseSet& uses, bool* waited) {
   return absl::OkStatus();
 }
 
+absl::Status StreamOrder::HostWaitFor(uint32_t id) {
+  if (streams_[id].issued == 0) return absl::OkStatus();
+  UseSet all;
+  all.Add(id, streams_[id].issued);
+  bool waited = false;
+  return HostWait(all, &waited);
+}
+
+absl::Status StreamOrder::HostWaitAll() {
+  for (uint32_t id = 0; id < streams_.size(); ++id) {
+    if (absl::Status status = HostWaitFor(id); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 void StreamOrder::OnDestroy(CUstream handle) {
   auto it = by_handle_.find(reinterpret_cast<uint64_t>(handle));
   if (it == by_handle_.end()) return;
   Stream& stream = streams_[it->second];
   const uint64_t last = stream.checkpoints.empty() ? 0 : stream.checkpoints.back().sequence;
-  if (stream.issued > last) AddCheckpoint(stream).IgnoreError();
+  if (stream.issued > std::max(last, stream.completed)) AddCheckpoint(stream).IgnoreError();
   stream.destroyed = true;
   by_handle_.erase(it);
 }

@@ -44,6 +44,10 @@ class StreamOrder {
   // Returns once these uses are complete. `*waited` is set if the host may have blocked.
   absl::Status HostWait(const UseSet& uses, bool* waited);
 
+  // The same for all that was issued on one stream, or on every stream.
+  absl::Status HostWaitFor(uint32_t stream);
+  absl::Status HostWaitAll();
+
   void OnDestroy(CUstream handle);
   // The context is gone with all its streams and events.
   void Abandon();

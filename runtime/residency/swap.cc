@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/hash/hash.h"
+#include "runtime/residency/capture_mode.h"
 #include "runtime/residency/engine_impl.h"
 
 namespace tidepool {
@@ -25,16 +26,24 @@ uint64_t Engine::Impl::SwapCost(const Buffer& buffer) {
   return costs_->TransferCost(TransferKey("in", buffer.bytes), buffer.bytes);
 }
 
+absl::Status Engine::Impl::MakeSwapStream() {
+  if (swap_stream_ != nullptr) return absl::OkStatus();
+  absl::Status made = DriverStatus(api_, "cuStreamCreate",
+                                   api_.StreamCreate(&swap_stream_, CU_STREAM_NON_BLOCKING));
+  if (made.ok()) return made;
+  swap_stream_ = nullptr;
+  return absl::ResourceExhaustedError(made.message());
+}
+
+uint32_t Engine::Impl::WorkStream() {
+  // The legacy stream may not be used while a stream that it waits for is captured.
+  if (!captures_seen || !MakeSwapStream().ok()) return streams_->Resolve({});
+  return streams_->Resolve({swap_stream_, false});
+}
+
 absl::Status Engine::Impl::CopyToHost(Value* value) {
   Buffer* buffer = value->buffer;
-  if (swap_stream_ == nullptr) {
-    absl::Status made = DriverStatus(api_, "cuStreamCreate",
-                                     api_.StreamCreate(&swap_stream_, CU_STREAM_NON_BLOCKING));
-    if (!made.ok()) {
-      swap_stream_ = nullptr;
-      return absl::ResourceExhaustedError(made.message());
-    }
-  }
+  if (absl::Status made = MakeSwapStream(); !made.ok()) return made;
   const auto take = [&] {
     return host_->Take(buffer->bytes,
                        [&](const HostBlock& block) { return HostWait(host_uses_[block.id]); });

@@ -25,6 +25,7 @@ PINNED = {
     'annotated': {'opaque_kernel', 'user'},  # the sum; what Lied was handed
     'device_stored': {'escapes'},
     'graph_capture': {'graph'},
+    'graph_busy': set(),  # freed in the end
     'graph_explicit': {'graph'},
     'host_functions': {'pointer_in_memory'},
     'host_visible_tables': {'pointer_in_memory'},

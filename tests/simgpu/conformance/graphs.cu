@@ -137,4 +137,115 @@ TEST_F(Graphs, BuiltByHand) {
   EXPECT_OK(cudaFreeHost(out));
 }
 
+// "Prohibited and Unhandled Operations": of a stream that the legacy stream waits for.
+TEST_F(Graphs, LegacyStreamIsRefused) {
+  DeviceArray<unsigned> x(1);
+  Stream stream;
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  EXPECT_CUDA(cudaErrorStreamCaptureImplicit, cudaMemsetAsync(x.get(), 0, x.bytes(), nullptr));
+  cudaGraph_t graph = nullptr;
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+}
+
+// cudaStreamWaitEvent: a capture cannot depend on work outside of it, nor be joined to another.
+TEST_F(Graphs, CapturesStayApart) {
+  Stream a(cudaStreamNonBlocking), b(cudaStreamNonBlocking);
+  Event outside(cudaEventDisableTiming), inside(cudaEventDisableTiming);
+  cudaGraph_t graph = nullptr;
+  ASSERT_OK(cudaEventRecord(outside, b));
+  ASSERT_OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
+  EXPECT_CUDA(cudaErrorStreamCaptureIsolation, cudaStreamWaitEvent(a, outside, 0));
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(a, &graph));
+  ASSERT_OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
+  ASSERT_OK(cudaStreamBeginCapture(b, cudaStreamCaptureModeRelaxed));
+  ASSERT_OK(cudaEventRecord(inside, a));
+  EXPECT_CUDA(cudaErrorStreamCaptureMerge, cudaStreamWaitEvent(b, inside, 0));
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(a, &graph));
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(b, &graph));
+}
+
+TEST_F(Graphs, ForksHaveToBeJoined) {
+  DeviceArray<unsigned> x(1);
+  Stream a(cudaStreamNonBlocking), b(cudaStreamNonBlocking);
+  Event fork(cudaEventDisableTiming);
+  ASSERT_OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
+  ASSERT_OK(cudaEventRecord(fork, a));
+  ASSERT_OK(cudaStreamWaitEvent(b, fork, 0));
+  ASSERT_OK(cudaMemsetAsync(x.get(), 0, x.bytes(), b));
+  EXPECT_CUDA(cudaErrorCapturedEvent, cudaEventQuery(fork));
+  cudaGraph_t graph = nullptr;
+  EXPECT_CUDA(cudaErrorStreamCaptureUnmatched, cudaStreamEndCapture(b, &graph));
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(a, &graph));
+  ASSERT_OK(cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed));
+  ASSERT_OK(cudaEventRecord(fork, a));
+  ASSERT_OK(cudaStreamWaitEvent(b, fork, 0));
+  ASSERT_OK(cudaMemsetAsync(x.get(), 0, x.bytes(), b));
+  EXPECT_CUDA(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(a, &graph));
+  EXPECT_EQ(graph, nullptr);
+}
+
+// cudaThreadExchangeStreamCaptureMode: potentially unsafe calls, such as cudaMalloc.
+TEST_F(Graphs, ModesAllowUnsafeCalls) {
+  Stream stream(cudaStreamNonBlocking);
+  cudaGraph_t graph = nullptr;
+  void* p = nullptr;
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  ASSERT_OK(cudaThreadExchangeStreamCaptureMode(&mode));
+  EXPECT_EQ(mode, cudaStreamCaptureModeGlobal);
+  EXPECT_OK(cudaMalloc(&p, 256));
+  ASSERT_OK(cudaThreadExchangeStreamCaptureMode(&mode));
+  EXPECT_EQ(mode, cudaStreamCaptureModeRelaxed);
+  EXPECT_OK(cudaStreamEndCapture(stream, &graph));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaFree(p));
+  ASSERT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  EXPECT_CUDA(cudaErrorStreamCaptureUnsupported, cudaMalloc(&p, 256));
+  EXPECT_CUDA(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+}
+
+// cudaGraphExecKernelNodeSetParams, cudaGraphExecUpdate, cudaGraphClone, edges.
+TEST_F(Graphs, ChangedAfterInstantiation) {
+  DeviceArray<unsigned> x(1);
+  ASSERT_OK(cudaMemset(x.get(), 0, x.bytes()));
+  ASSERT_OK(cudaDeviceSynchronize());
+  cudaGraph_t graph = nullptr, clone = nullptr;
+  ASSERT_OK(cudaGraphCreate(&graph, 0));
+  unsigned* at = x.get();
+  unsigned add = 2;
+  void* args[] = {&at, &add};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = reinterpret_cast<void*>(&Step);
+  kernel.gridDim = dim3(1);
+  kernel.blockDim = dim3(1);
+  kernel.kernelParams = args;
+  cudaGraphNode_t first = nullptr, second = nullptr;
+  ASSERT_OK(cudaGraphAddKernelNode(&first, graph, nullptr, 0, &kernel));
+  ASSERT_OK(cudaGraphAddKernelNode(&second, graph, &first, 1, &kernel));
+  size_t edges = 0, nodes = 0;
+  EXPECT_OK(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &edges));
+  EXPECT_EQ(edges, 1u);
+  EXPECT_OK(cudaGraphClone(&clone, graph));
+  EXPECT_OK(cudaGraphGetNodes(clone, nullptr, &nodes));
+  EXPECT_EQ(nodes, 2u);
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_OK(cudaGraphInstantiate(&exec, graph, 0));
+  add = 5;
+  EXPECT_OK(cudaGraphExecKernelNodeSetParams(exec, second, &kernel));
+  EXPECT_OK(cudaGraphLaunch(exec, nullptr));
+  EXPECT_EQ(x.Read()[0], 11u);
+  cudaGraphExecUpdateResultInfo info;
+  EXPECT_OK(cudaGraphExecUpdate(exec, clone, &info));
+  EXPECT_OK(cudaGraphLaunch(exec, nullptr));
+  EXPECT_EQ(x.Read()[0], (11u * 3 + 2) * 3 + 2);
+  cudaGraphNode_t third = nullptr;
+  ASSERT_OK(cudaGraphAddEmptyNode(&third, clone, nullptr, 0));
+  EXPECT_CUDA(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(exec, clone, &info));
+  EXPECT_EQ(info.result, cudaGraphExecUpdateErrorTopologyChanged);
+  cudaGetLastError();
+  EXPECT_OK(cudaGraphExecDestroy(exec));
+  EXPECT_OK(cudaGraphDestroy(graph));
+  EXPECT_OK(cudaGraphDestroy(clone));
+}
+
 }  // namespace

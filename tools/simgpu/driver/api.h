@@ -23,6 +23,9 @@ CUresult Enter(uint64_t ns = 200);
 // The same for calls that need only cuInit.
 CUresult EnterDriver();
 
+// Of calls that may not be made while streams are captured (capture.h): what they return then.
+CUresult UnsafeCall();
+
 // Stream priorities: lower numbers come first.
 constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
@@ -34,6 +37,10 @@ void WriteStats();
 
 #define SIMGPU_ENTER(...) \
   if (CUresult entered_ = simgpu::Enter(__VA_ARGS__); entered_ != CUDA_SUCCESS) return entered_
+// For calls that are potentially unsafe while something is being captured.
+#define SIMGPU_ENTER_UNSAFE(...) \
+  SIMGPU_ENTER(__VA_ARGS__);     \
+  if (CUresult unsafe_ = simgpu::UnsafeCall(); unsafe_ != CUDA_SUCCESS) return unsafe_
 #define SIMGPU_STREAM(name, handle, per_thread)                             \
   simgpu::Stream* name = simgpu::Scheduler::Get().Find(handle, per_thread); \
   if (name == nullptr) return CUDA_ERROR_INVALID_HANDLE

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tools/simgpu/driver/api.h"
+#include "tools/simgpu/driver/capture.h"
 
 using namespace simgpu;
 
@@ -63,23 +64,75 @@ OpOutcome RunCopy(const Shape& s, Direction direction, const std::vector<uint8_t
   return outcome;
 }
 
+Direction DirectionOf(const Shape& shape) {
+  const bool to_device = IsDevice(shape.to), from_device = IsDevice(shape.from);
+  return to_device && from_device ? Direction::kOnDevice
+         : to_device              ? Direction::kToDevice
+         : from_device            ? Direction::kToHost
+                                  : Direction::kOnHost;
+}
+Engine EngineOf(Direction direction) {
+  return direction == Direction::kToDevice ? Engine::kCopyIn
+         : direction == Direction::kToHost ? Engine::kCopyOut
+                                           : Engine::kCompute;
+}
+
+// The same as a node's parameters.
+CUDA_MEMCPY3D BoxOf(const Shape& s) {
+  auto type = [](Side side) {
+    return side == Side::kHost     ? CU_MEMORYTYPE_HOST
+           : side == Side::kDevice ? CU_MEMORYTYPE_DEVICE
+                                   : CU_MEMORYTYPE_UNIFIED;
+  };
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = type(s.from_side);
+  box.dstMemoryType = type(s.to_side);
+  if (s.from_side == Side::kHost) {
+    box.srcHost = reinterpret_cast<const void*>(s.from);
+  } else {
+    box.srcDevice = s.from;
+  }
+  if (s.to_side == Side::kHost) {
+    box.dstHost = reinterpret_cast<void*>(s.to);
+  } else {
+    box.dstDevice = s.to;
+  }
+  box.srcPitch = s.from_pitch != 0 ? s.from_pitch : s.width;
+  box.dstPitch = s.to_pitch != 0 ? s.to_pitch : s.width;
+  box.srcHeight = s.from_slice != 0 ? s.from_slice / box.srcPitch : s.height;
+  box.dstHeight = s.to_slice != 0 ? s.to_slice / box.dstPitch : s.height;
+  box.WidthInBytes = s.width;
+  box.Height = s.height;
+  box.Depth = s.depth;
+  return box;
+}
+
+bool IsValid(const Shape& s) {
+  return IsValid(s.to_side, s.to, Extent(s.width, s.height, s.depth, s.to_pitch, s.to_slice)) &&
+         IsValid(s.from_side, s.from,
+                 Extent(s.width, s.height, s.depth, s.from_pitch, s.from_slice));
+}
+
 // `wait`: the call returns when the copy is done (or, between device addresses, when it is issued).
 CUresult Copy(const Shape& shape, CUstream handle, bool per_thread, bool wait) {
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (shape.bytes() == 0) return CUDA_SUCCESS;
-  if (!IsValid(shape.to_side, shape.to,
-               Extent(shape.width, shape.height, shape.depth, shape.to_pitch, shape.to_slice)) ||
-      !IsValid(
-          shape.from_side, shape.from,
-          Extent(shape.width, shape.height, shape.depth, shape.from_pitch, shape.from_slice))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!IsValid(shape)) return CUDA_ERROR_INVALID_VALUE;
   SIMGPU_STREAM(stream, handle, per_thread);
-  const bool to_device = IsDevice(shape.to), from_device = IsDevice(shape.from);
-  const Direction direction = to_device && from_device ? Direction::kOnDevice
-                              : to_device              ? Direction::kToDevice
-                              : from_device            ? Direction::kToHost
-                                                       : Direction::kOnHost;
+  if (wait) {
+    if (CUresult r = Forbidden(stream); r != CUDA_SUCCESS) return r;
+  }
+  CUresult captured;
+  if (AddToCapture(
+          stream,
+          [&](GraphNode& node) {
+            node.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+            node.copy = BoxOf(shape);
+          },
+          &captured)) {
+    return captured;
+  }
+  const Direction direction = DirectionOf(shape);
   std::shared_ptr<std::vector<uint8_t>> staged;
   DeviceMemory& memory = DeviceMemory::Get();
   if (direction == Direction::kToDevice && !memory.IsPinnedHost(shape.from) && !wait) {
@@ -96,12 +149,9 @@ CUresult Copy(const Shape& shape, CUstream handle, bool per_thread, bool wait) {
   }
   if (direction == Direction::kToHost && !memory.IsPinnedHost(shape.to)) wait = true;
   if (direction == Direction::kOnDevice) wait = false;
-  const Engine engine = direction == Direction::kToDevice ? Engine::kCopyIn
-                        : direction == Direction::kToHost ? Engine::kCopyOut
-                                                          : Engine::kCompute;
-  std::shared_ptr<Op> op = Scheduler::Get().Enqueue(stream, engine, [shape, direction, staged] {
-    return RunCopy(shape, direction, staged.get());
-  });
+  std::shared_ptr<Op> op = Scheduler::Get().Enqueue(
+      stream, EngineOf(direction),
+      [shape, direction, staged] { return RunCopy(shape, direction, staged.get()); });
   if (!wait) return CUDA_SUCCESS;
   Scheduler::Get().Wait(op);
   return Scheduler::Get().error();
@@ -173,34 +223,77 @@ CUresult Shape3D(const CUDA_MEMCPY3D* c, Shape* s) {
   return CUDA_SUCCESS;
 }
 
-CUresult Fill(uint64_t address, uint64_t pitch, uint64_t pattern, uint32_t size, uint64_t width,
+OpOutcome RunFill(const CUDA_MEMSET_NODE_PARAMS& p) {
+  OpOutcome outcome;
+  for (uint64_t y = 0; y < p.height; ++y) {
+    if (!SafeFill(reinterpret_cast<void*>(p.dst + y * p.pitch), p.value, p.elementSize, p.width)) {
+      outcome.error = CUDA_ERROR_ILLEGAL_ADDRESS;
+      outcome.message = "a memset met an address without memory";
+      return outcome;
+    }
+  }
+  const DeviceModel& model = GetDeviceModel();
+  outcome.duration_ns =
+      model.copy_ns +
+      static_cast<uint64_t>(static_cast<double>(p.width * p.height * p.elementSize) /
+                            model.memory_bytes_per_ns);
+  return outcome;
+}
+
+CUresult Fill(uint64_t address, uint64_t pitch, uint32_t pattern, uint32_t size, uint64_t width,
               uint64_t height, CUstream handle, bool per_thread) {
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (width == 0 || height == 0) return CUDA_SUCCESS;
-  if (address % size != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (!IsValid(Side::kDevice, address, Extent(width * size, height, 1, pitch, 0))) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  const CUDA_MEMSET_NODE_PARAMS fill = {address, pitch, pattern, size, width, height};
+  Work work;
+  if (CUresult r = WorkOf(fill, &work); r != CUDA_SUCCESS) return r;
   SIMGPU_STREAM(stream, handle, per_thread);
-  Scheduler::Get().Enqueue(stream, Engine::kCompute, [=] {
-    OpOutcome outcome;
-    for (uint64_t y = 0; y < height; ++y) {
-      if (!SafeFill(reinterpret_cast<void*>(address + y * pitch), pattern, size, width)) {
-        outcome.error = CUDA_ERROR_ILLEGAL_ADDRESS;
-        outcome.message = "a memset met an address without memory";
-        return outcome;
-      }
-    }
-    const DeviceModel& model = GetDeviceModel();
-    outcome.duration_ns =
-        model.copy_ns + static_cast<uint64_t>(static_cast<double>(width * height * size) /
-                                              model.memory_bytes_per_ns);
-    return outcome;
-  });
+  CUresult captured;
+  if (AddToCapture(
+          stream,
+          [&](GraphNode& node) {
+            node.type = CU_GRAPH_NODE_TYPE_MEMSET;
+            node.fill = fill;
+          },
+          &captured)) {
+    return captured;
+  }
+  Scheduler::Get().Enqueue(stream, work.engine, std::move(work.run));
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+namespace simgpu {
+
+CUresult WorkOf(const CUDA_MEMCPY3D& box, Work* work) {
+  Shape shape;
+  if (CUresult r = Shape3D(&box, &shape); r != CUDA_SUCCESS) return r;
+  if (shape.bytes() == 0) {
+    *work = {};
+    return CUDA_SUCCESS;
+  }
+  if (!IsValid(shape)) return CUDA_ERROR_INVALID_VALUE;
+  const Direction direction = DirectionOf(shape);
+  *work = {EngineOf(direction), [shape, direction] { return RunCopy(shape, direction, nullptr); },
+           false};
+  return CUDA_SUCCESS;
+}
+
+CUresult WorkOf(const CUDA_MEMSET_NODE_PARAMS& fill, Work* work) {
+  if ((fill.elementSize != 1 && fill.elementSize != 2 && fill.elementSize != 4) ||
+      fill.dst % fill.elementSize != 0 || fill.width == 0 || fill.height == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!IsValid(Side::kDevice, fill.dst,
+               Extent(fill.width * fill.elementSize, fill.height, 1, fill.pitch, 0))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *work = {Engine::kCompute, [fill] { return RunFill(fill); }, false};
+  return CUDA_SUCCESS;
+}
+
+}  // namespace simgpu
 
 #define COPY_PAIR(symbol, params, to, to_side, from, from_side)                         \
   template <bool kPt>                                                                   \

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/simgpu/driver/api.h"
+#include "tools/simgpu/driver/capture.h"
 #include "tools/simgpu/driver/entry_points.h"
 
 // The forms without suffix are entry points of their own here.
@@ -413,6 +414,7 @@ SIMGPU_API cuCtxGetApiVersion(CUcontext, unsigned int* version) {
 }
 SIMGPU_API cuCtxSynchronize() {
   SIMGPU_ENTER(1000);
+  if (CUresult r = Forbidden(nullptr); r != CUDA_SUCCESS) return r;
   Scheduler::Get().WaitAll();
   return Scheduler::Get().error();
 }

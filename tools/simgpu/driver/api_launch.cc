@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tools/simgpu/driver/api.h"
+#include "tools/simgpu/driver/capture.h"
 #include "tools/simgpu/driver/entry_points.h"
 
 using namespace simgpu;
@@ -12,7 +13,7 @@ using namespace simgpu;
 // --- Modules and libraries ---
 
 static CUresult LoadModule(const void* image, void** out) {
-  SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_alloc_ns);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   CUresult result = Modules::Get().Load(image, &module);
@@ -30,7 +31,7 @@ SIMGPU_API cuModuleLoadFatBinary(CUmodule* module, const void* image) {
   return LoadModule(image, reinterpret_cast<void**>(module));
 }
 SIMGPU_API cuModuleLoad(CUmodule* module, const char* path) {
-  SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_alloc_ns);
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Module* made = nullptr;
   CUresult result = Modules::Get().LoadFile(path, &made);
@@ -38,7 +39,7 @@ SIMGPU_API cuModuleLoad(CUmodule* module, const char* path) {
   return result;
 }
 SIMGPU_API cuModuleUnload(CUmodule module) {
-  SIMGPU_ENTER();
+  SIMGPU_ENTER_UNSAFE();
   Scheduler::Get().WaitAll();
   return Modules::Get().Unload(module);
 }
@@ -275,13 +276,6 @@ SIMGPU_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUf
 
 namespace {
 
-struct Config {
-  Dim3 grid, block;
-  uint32_t shared = 0;
-  CUstream stream = nullptr;
-  bool cooperative = false;
-};
-
 // The parameter block, from either way of passing it.
 CUresult Parameters(const KernelInfo& info, void** params, void** extra,
                     std::vector<uint8_t>* block) {
@@ -312,17 +306,17 @@ CUresult Parameters(const KernelInfo& info, void** params, void** extra,
   return CUDA_SUCCESS;
 }
 
-OpOutcome RunKernel(const Function* f, const Config& config, const std::vector<uint8_t>& block,
-                    uint64_t grid_id) {
+OpOutcome RunKernel(const KernelLaunch& k, uint64_t grid_id) {
   LaunchConfig launch;
-  launch.grid = config.grid;
-  launch.block = config.block;
-  launch.dynamic_shared_bytes = config.shared;
-  launch.params = block;
-  launch.cooperative = config.cooperative;
+  launch.grid = k.grid;
+  launch.block = k.block;
+  launch.dynamic_shared_bytes = k.shared;
+  launch.params = k.parameters;
+  launch.cooperative = k.cooperative;
   launch.grid_id = grid_id;
   launch.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
-  const LaunchResult result = Execute(*f->kernel, launch, DeviceMemory::Get().map(), GetWorkers());
+  const LaunchResult result =
+      Execute(*k.function->kernel, launch, DeviceMemory::Get().map(), GetWorkers());
   OpOutcome outcome;
   outcome.message = result.message;
   switch (result.fault) {
@@ -357,14 +351,38 @@ OpOutcome RunKernel(const Function* f, const Config& config, const std::vector<u
   return outcome;
 }
 
-CUresult Launch(CUfunction function, const Config& config, bool per_thread, void** params,
-                void** extra) {
+// Gives the launch to the stream, or to the graph that the stream is captured to.
+CUresult Launch(CUfunction function, Dim3 grid, Dim3 block, uint32_t shared, CUstream handle,
+                bool cooperative, bool per_thread, void** params, void** extra) {
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
+  KernelLaunch launch{nullptr, grid, block, shared, cooperative, {}};
+  if (CUresult r = CompleteLaunch(function, params, extra, &launch); r != CUDA_SUCCESS) return r;
+  SIMGPU_STREAM(stream, handle, per_thread);
+  CUresult captured;
+  if (AddToCapture(
+          stream,
+          [&](GraphNode& node) {
+            node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+            node.kernel = launch;
+          },
+          &captured)) {
+    return captured;
+  }
+  Work work = WorkOf(launch);
+  Scheduler::Get().Enqueue(stream, work.engine, std::move(work.run));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+namespace simgpu {
+
+CUresult CompleteLaunch(CUfunction function, void** params, void** extra, KernelLaunch* launch) {
   Function* f = Modules::Get().FindFunction(function);
   if (f == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const KernelInfo& info = Info(*f->kernel);
-  const Dim3& g = config.grid;
-  const Dim3& b = config.block;
+  const Dim3& g = launch->grid;
+  const Dim3& b = launch->block;
   if (g.x == 0 || g.y == 0 || g.z == 0 || b.x == 0 || b.y == 0 || b.z == 0 || g.x > 2147483647u ||
       g.y > 65535 || g.z > 65535 || b.x > 1024 || b.y > 1024 || b.z > 64 || b.count() > 1024) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -373,29 +391,28 @@ CUresult Launch(CUfunction function, const Config& config, bool per_thread, void
   const uint32_t allowed = std::max<uint32_t>(
       f->max_dynamic_shared,
       info.static_shared_bytes < (48u << 10) ? (48u << 10) - info.static_shared_bytes : 0);
-  if (config.shared >
+  if (launch->shared >
       std::min<uint32_t>(allowed, 232448 - std::min(232448u, info.static_shared_bytes))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  SIMGPU_STREAM(stream, config.stream, per_thread);
-  std::vector<uint8_t> block;
-  if (CUresult r = Parameters(info, params, extra, &block); r != CUDA_SUCCESS) return r;
-  static std::atomic<uint64_t> next_grid{1};
-  Scheduler::Get().Enqueue(stream, Engine::kCompute,
-                           [f, config, block = std::move(block), id = next_grid.fetch_add(1)] {
-                             return RunKernel(f, config, block, id);
-                           });
-  return CUDA_SUCCESS;
+  launch->function = f;
+  return Parameters(info, params, extra, &launch->parameters);
 }
 
-}  // namespace
+Work WorkOf(const KernelLaunch& launch) {
+  static std::atomic<uint64_t> next_grid{1};
+  auto shared = std::make_shared<const KernelLaunch>(launch);
+  return {Engine::kCompute, [shared] { return RunKernel(*shared, next_grid.fetch_add(1)); }, false};
+}
+
+}  // namespace simgpu
 
 #define LAUNCH_PARAMS                                                                \
   (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
    unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void** params, void** extra)
 template <bool kPt>
 static CUresult Impl_cuLaunchKernel LAUNCH_PARAMS {
-  return Launch(f, {{gx, gy, gz}, {bx, by, bz}, shared, s, false}, kPt, params, extra);
+  return Launch(f, {gx, gy, gz}, {bx, by, bz}, shared, s, false, kPt, params, extra);
 }
 SIMGPU_TWO_FORMS(cuLaunchKernel, _ptsz, LAUNCH_PARAMS,
                  (f, gx, gy, gz, bx, by, bz, shared, s, params, extra))
@@ -405,7 +422,7 @@ SIMGPU_TWO_FORMS(cuLaunchKernel, _ptsz, LAUNCH_PARAMS,
    unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void** params)
 template <bool kPt>
 static CUresult Impl_cuLaunchCooperativeKernel COOPERATIVE_PARAMS {
-  return Launch(f, {{gx, gy, gz}, {bx, by, bz}, shared, s, true}, kPt, params, nullptr);
+  return Launch(f, {gx, gy, gz}, {bx, by, bz}, shared, s, true, kPt, params, nullptr);
 }
 SIMGPU_TWO_FORMS(cuLaunchCooperativeKernel, _ptsz, COOPERATIVE_PARAMS,
                  (f, gx, gy, gz, bx, by, bz, shared, s, params))
@@ -414,11 +431,7 @@ template <bool kPt>
 static CUresult Impl_cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** params,
                                       void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Config config{{c->gridDimX, c->gridDimY, c->gridDimZ},
-                {c->blockDimX, c->blockDimY, c->blockDimZ},
-                c->sharedMemBytes,
-                c->hStream,
-                false};
+  bool cooperative = false;
   for (unsigned i = 0; i < c->numAttrs; ++i) {
     switch (c->attrs[i].id) {
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -427,7 +440,7 @@ static CUresult Impl_cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, voi
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         break;  // hints, or a permission to overlap that is not made use of
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        config.cooperative = c->attrs[i].value.cooperative != 0;
+        cooperative = c->attrs[i].value.cooperative != 0;
         break;
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         if (c->attrs[i].value.clusterDim.x * c->attrs[i].value.clusterDim.y *
@@ -440,7 +453,9 @@ static CUresult Impl_cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, voi
         return NotSupported("launch attribute");
     }
   }
-  return Launch(f, config, kPt, params, extra);
+  return Launch(f, {c->gridDimX, c->gridDimY, c->gridDimZ},
+                {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes, c->hStream,
+                cooperative, kPt, params, extra);
 }
 SIMGPU_TWO_FORMS(cuLaunchKernelEx, _ptsz,
                  (const CUlaunchConfig* c, CUfunction f, void** params, void** extra),
@@ -451,13 +466,19 @@ static CUresult Impl_cuLaunchHostFunc(CUstream handle, CUhostFn fn, void* data) 
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMGPU_STREAM(stream, handle, kPt);
-  Scheduler::Get().Enqueue(
-      stream, Engine::kNone,
-      [fn, data] {
-        fn(data);
-        return OpOutcome();
-      },
-      true);
+  const CUDA_HOST_NODE_PARAMS host = {fn, data};
+  CUresult captured;
+  if (AddToCapture(
+          stream,
+          [&](GraphNode& node) {
+            node.type = CU_GRAPH_NODE_TYPE_HOST;
+            node.host = host;
+          },
+          &captured)) {
+    return captured;
+  }
+  Work work = WorkOf(host);
+  Scheduler::Get().Enqueue(stream, work.engine, std::move(work.run), true);
   return CUDA_SUCCESS;
 }
 SIMGPU_TWO_FORMS(cuLaunchHostFunc, _ptsz, (CUstream s, CUhostFn fn, void* data), (s, fn, data))
@@ -468,6 +489,8 @@ static CUresult Impl_cuStreamAddCallback(CUstream handle, CUstreamCallback fn, v
   SIMGPU_ENTER(GetDeviceModel().call_launch_ns);
   if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMGPU_STREAM(stream, handle, kPt);
+  // Not among what can be captured.
+  if (CUresult r = Forbidden(stream); r != CUDA_SUCCESS) return r;
   Scheduler::Get().Enqueue(
       stream, Engine::kNone,
       [fn, data, handle] {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/simgpu/driver/api.h"
+#include "tools/simgpu/driver/capture.h"
 #include "tools/simgpu/driver/entry_points.h"
 
 namespace simgpu {
@@ -28,7 +29,7 @@ using namespace simgpu;
 static DeviceMemory& Memory() { return DeviceMemory::Get(); }
 
 SIMGPU_API cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
-  SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_alloc_ns);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t address = 0;
   CUresult result = Memory().Alloc(bytes, &address);
@@ -53,7 +54,7 @@ SIMGPU_API cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t width, siz
 }
 
 SIMGPU_API cuMemFree_v2(CUdeviceptr address) {
-  SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_alloc_ns);
   Scheduler::Get().WaitAll();
   if (CUresult error = Scheduler::Get().error(); error != CUDA_SUCCESS) return error;
   return Memory().IsManaged(address) ? Memory().FreeHost(address, true) : Memory().Free(address);
@@ -64,7 +65,7 @@ static CUresult Impl_cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream ha
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   SIMGPU_STREAM(stream, handle, kPerThread);
-  (void)stream;
+  if (IsCapturing(stream)) return NotSupported("cuMemAllocAsync during capture");
   uint64_t address = 0;
   CUresult result = Memory().Alloc(bytes, &address);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -81,6 +82,7 @@ template <bool kPerThread>
 static CUresult Impl_cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   SIMGPU_STREAM(stream, handle, kPerThread);
+  if (IsCapturing(stream)) return NotSupported("cuMemFreeAsync during capture");
   uint64_t base = 0, bytes = 0;
   if (!Memory().FindRange(address, &base, &bytes) || base != address)
     return CUDA_ERROR_INVALID_VALUE;
@@ -109,7 +111,7 @@ SIMGPU_API cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr
 }
 
 static CUresult HostAlloc(void** out, size_t bytes, unsigned flags, bool managed) {
-  SIMGPU_ENTER(GetDeviceModel().call_alloc_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_alloc_ns);
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   uint64_t address = 0;
   CUresult result = Memory().AllocHost(bytes, flags, managed, &address);
@@ -135,17 +137,17 @@ SIMGPU_API cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned int flags)
   return result;
 }
 SIMGPU_API cuMemFreeHost(void* at) {
-  SIMGPU_ENTER();
+  SIMGPU_ENTER_UNSAFE();
   Scheduler::Get().WaitAll();
   return Memory().FreeHost(reinterpret_cast<uint64_t>(at), false);
 }
 SIMGPU_API cuMemHostRegister_v2(void* at, size_t bytes, unsigned int flags) {
-  SIMGPU_ENTER();
+  SIMGPU_ENTER_UNSAFE();
   return Memory().RegisterHost(reinterpret_cast<uint64_t>(at), bytes,
                                flags | CU_MEMHOSTREGISTER_DEVICEMAP);
 }
 SIMGPU_API cuMemHostUnregister(void* at) {
-  SIMGPU_ENTER();
+  SIMGPU_ENTER_UNSAFE();
   return Memory().UnregisterHost(reinterpret_cast<uint64_t>(at));
 }
 SIMGPU_API cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* at, unsigned int) {
@@ -244,7 +246,7 @@ SIMGPU_API cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationPro
 }
 SIMGPU_API cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment, CUdeviceptr,
                                unsigned long long flags) {
-  SIMGPU_ENTER(GetDeviceModel().call_reserve_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_reserve_ns);
   if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   uint64_t address = 0;
   CUresult result = Memory().Reserve(bytes, alignment, &address);
@@ -252,12 +254,12 @@ SIMGPU_API cuMemAddressReserve(CUdeviceptr* out, size_t bytes, size_t alignment,
   return result;
 }
 SIMGPU_API cuMemAddressFree(CUdeviceptr address, size_t bytes) {
-  SIMGPU_ENTER(GetDeviceModel().call_reserve_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_reserve_ns);
   return Memory().Unreserve(address, bytes);
 }
 SIMGPU_API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                        const CUmemAllocationProp* properties, unsigned long long flags) {
-  SIMGPU_ENTER(GetDeviceModel().call_create_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_create_ns);
   if (handle == nullptr || properties == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
       properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
@@ -270,22 +272,24 @@ SIMGPU_API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
   return result;
 }
 SIMGPU_API cuMemRelease(CUmemGenericAllocationHandle handle) {
-  SIMGPU_ENTER(GetDeviceModel().call_map_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_map_ns);
   return Memory().Release(handle);
 }
 SIMGPU_API cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                     CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  SIMGPU_ENTER(GetDeviceModel().call_map_ns);
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_map_ns);
   if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return Memory().Map(address, bytes, handle);
 }
 SIMGPU_API cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  SIMGPU_ENTER(GetDeviceModel().call_unmap_ns * ((bytes + Memory().page() - 1) / Memory().page()));
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_unmap_ns *
+                      ((bytes + Memory().page() - 1) / Memory().page()));
   return Memory().Unmap(address, bytes);
 }
 SIMGPU_API cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
                           size_t count) {
-  SIMGPU_ENTER(GetDeviceModel().call_access_ns * ((bytes + Memory().page() - 1) / Memory().page()));
+  SIMGPU_ENTER_UNSAFE(GetDeviceModel().call_access_ns *
+                      ((bytes + Memory().page() - 1) / Memory().page()));
   if (access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   if (access[0].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[0].location.id != 0) {
     return CUDA_ERROR_INVALID_DEVICE;

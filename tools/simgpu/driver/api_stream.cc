@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tools/simgpu/driver/api.h"
+#include "tools/simgpu/driver/capture.h"
 
 #undef cuEventElapsedTime
 
@@ -23,6 +24,7 @@ SIMGPU_API cuStreamCreateWithPriority(CUstream* out, unsigned int flags, int pri
 SIMGPU_API cuStreamDestroy_v2(CUstream handle) {
   SIMGPU_ENTER();
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (Stream* stream = Scheduler::Get().Find(handle, false)) OnStreamGone(stream);
   return Scheduler::Get().Destroy(handle);
 }
 
@@ -30,6 +32,7 @@ template <bool kPt>
 static CUresult Impl_cuStreamSynchronize(CUstream handle) {
   SIMGPU_ENTER(1000);
   SIMGPU_STREAM(stream, handle, kPt);
+  if (CUresult r = Forbidden(stream); r != CUDA_SUCCESS) return r;
   Scheduler::Get().WaitStream(stream);
   return Scheduler::Get().error();
 }
@@ -38,15 +41,18 @@ template <bool kPt>
 static CUresult Impl_cuStreamQuery(CUstream handle) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   SIMGPU_STREAM(stream, handle, kPt);
+  if (CUresult r = Forbidden(stream); r != CUDA_SUCCESS) return r;
   return Scheduler::Get().StreamIdle(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 SIMGPU_TWO_FORMS(cuStreamQuery, _ptsz, (CUstream s), (s))
 template <bool kPt>
-static CUresult Impl_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int) {
+static CUresult Impl_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   SIMGPU_STREAM(stream, handle, kPt);
   Event* e = Scheduler::Get().FindEvent(event);
   if (e == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult captured;
+  if (CaptureWait(stream, e, (flags & CU_EVENT_WAIT_EXTERNAL) != 0, &captured)) return captured;
   Scheduler::Get().WaitEvent(stream, e);
   return CUDA_SUCCESS;
 }
@@ -84,18 +90,6 @@ static CUresult Impl_cuStreamGetCtx(CUstream, CUcontext* context) {
   return cuCtxGetCurrent(context);
 }
 SIMGPU_TWO_FORMS(cuStreamGetCtx, _ptsz, (CUstream s, CUcontext* context), (s, context))
-template <bool kPt>
-static CUresult Impl_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  SIMGPU_ENTER();
-  if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  SIMGPU_STREAM(stream, handle, kPt);
-  (void)stream;
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-SIMGPU_TWO_FORMS(cuStreamIsCapturing, _ptsz, (CUstream s, CUstreamCaptureStatus* status),
-                 (s, status))
-
 SIMGPU_API cuEventCreate(CUevent* out, unsigned int flags) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   if (out == nullptr || flags > 7) return CUDA_ERROR_INVALID_VALUE;
@@ -111,18 +105,24 @@ SIMGPU_API cuEventDestroy_v2(CUevent event) {
   return Scheduler::Get().DestroyEvent(event);
 }
 template <bool kPt>
-static CUresult Impl_cuEventRecord(CUevent event, CUstream handle) {
+static CUresult Record(CUevent event, CUstream handle, bool external) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   Event* e = Scheduler::Get().FindEvent(event);
   if (e == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   SIMGPU_STREAM(stream, handle, kPt);
+  CUresult captured;
+  if (CaptureRecord(stream, e, external, &captured)) return captured;
   Scheduler::Get().Record(e, stream);
   return CUDA_SUCCESS;
 }
+template <bool kPt>
+static CUresult Impl_cuEventRecord(CUevent event, CUstream handle) {
+  return Record<kPt>(event, handle, false);
+}
 SIMGPU_TWO_FORMS(cuEventRecord, _ptsz, (CUevent e, CUstream s), (e, s))
 template <bool kPt>
-static CUresult Impl_cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned int) {
-  return Impl_cuEventRecord<kPt>(event, handle);
+static CUresult Impl_cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned int flags) {
+  return Record<kPt>(event, handle, (flags & CU_EVENT_RECORD_EXTERNAL) != 0);
 }
 SIMGPU_TWO_FORMS(cuEventRecordWithFlags, _ptsz, (CUevent e, CUstream s, unsigned int flags),
                  (e, s, flags))
@@ -130,12 +130,14 @@ SIMGPU_API cuEventQuery(CUevent event) {
   SIMGPU_ENTER(GetDeviceModel().call_small_ns);
   Event* e = Scheduler::Get().FindEvent(event);
   if (e == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (CUresult r = ForbiddenEvent(e); r != CUDA_SUCCESS) return r;
   return Scheduler::Get().IsDone(e->op) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 SIMGPU_API cuEventSynchronize(CUevent event) {
   SIMGPU_ENTER(1000);
   Event* e = Scheduler::Get().FindEvent(event);
   if (e == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (CUresult r = ForbiddenEvent(e); r != CUDA_SUCCESS) return r;
   Scheduler::Get().Wait(e->op);
   return Scheduler::Get().error();
 }

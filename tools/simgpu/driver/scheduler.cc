@@ -135,6 +135,11 @@ std::shared_ptr<Op> Scheduler::Enqueue(Stream* stream, Engine engine,
   op->host_function = host_function;
   op->issued_ns = HostNow();
   std::lock_guard<std::mutex> lock(mutex_);
+  EnqueueLocked(stream, op);
+  return op;
+}
+
+void Scheduler::EnqueueLocked(Stream* stream, const std::shared_ptr<Op>& op) {
   AddDependency(op, stream->last);
   if (stream->legacy) {
     for (auto& [handle, other] : streams_) {
@@ -147,13 +152,55 @@ std::shared_ptr<Op> Scheduler::Enqueue(Stream* stream, Engine engine,
     AddDependency(op, legacy_.last);
   }
   stream->last = op;
+  Submit(op);
+}
+
+// Its dependencies are complete: it may run.
+void Scheduler::Submit(const std::shared_ptr<Op>& op) {
   untimed_.push_back(op);
   ++pending_;
   if (op->waiting == 0) {
     ready_.push_back(op);
     if (!adversarial_ || waiters_ > 0 || pending_ > kMostPending) work_.notify_one();
   }
-  return op;
+}
+
+std::shared_ptr<Op> Scheduler::EnqueueGraph(Stream* stream, const std::vector<GraphStep>& steps,
+                                            const std::shared_ptr<Op>& former) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto make = [&] {
+    auto op = std::make_shared<Op>();
+    op->issued_ns = HostNow();
+    return op;
+  };
+  const std::shared_ptr<Op> begin = make();
+  AddDependency(begin, former);
+  EnqueueLocked(stream, begin);
+  std::vector<std::shared_ptr<Op>> ops;
+  std::vector<bool> leaf(steps.size(), true);
+  for (const GraphStep& step : steps) {
+    std::shared_ptr<Op> op = make();
+    op->work = step.work.run;
+    op->engine = step.work.engine;
+    op->host_function = step.work.host_function;
+    AddDependency(op, begin);
+    for (size_t on : step.after) {
+      AddDependency(op, ops[on]);
+      leaf[on] = false;
+    }
+    if (step.waits_for != nullptr) AddDependency(op, step.waits_for->op);
+    if (step.records != nullptr) step.records->op = op;
+    Submit(op);
+    ops.push_back(std::move(op));
+  }
+  const std::shared_ptr<Op> end = make();
+  AddDependency(end, begin);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (leaf[i]) AddDependency(end, ops[i]);
+  }
+  stream->last = end;
+  Submit(end);
+  return end;
 }
 
 void Scheduler::Record(Event* event, Stream* stream) {
@@ -175,12 +222,7 @@ void Scheduler::WaitEvent(Stream* stream, Event* event) {
   AddDependency(op, stream->last);
   AddDependency(op, on);
   stream->last = op;
-  untimed_.push_back(op);
-  ++pending_;
-  if (op->waiting == 0) {
-    ready_.push_back(op);
-    if (!adversarial_ || waiters_ > 0) work_.notify_one();
-  }
+  Submit(op);
 }
 
 std::shared_ptr<Op> Scheduler::PickReady() {

@@ -27,6 +27,9 @@
 
 namespace simgpu {
 
+struct Capture;    // capture.h
+struct GraphNode;  // graph.h
+
 enum class Engine : uint8_t { kNone, kCompute, kCopyIn, kCopyOut };
 
 // What running an op gave.
@@ -34,6 +37,13 @@ struct OpOutcome {
   CUresult error = CUDA_SUCCESS;  // a fault: the context is dead
   uint64_t duration_ns = 0;       // virtual
   std::string message;            // of the fault
+};
+
+// What an op does.
+struct Work {
+  Engine engine = Engine::kNone;
+  std::function<OpOutcome()> run;  // null: nothing
+  bool host_function = false;
 };
 
 struct Op {
@@ -53,11 +63,26 @@ struct Stream {
   bool legacy = false;
   int priority = 0;
   std::shared_ptr<Op> last;
+  // While it is part of a capture: of which, and what its next node comes behind. Under the lock of
+  // captures.
+  std::shared_ptr<Capture> capture;
+  std::vector<GraphNode*> captured;
 };
 
 struct Event {
   std::shared_ptr<Op> op;  // of the last record; null: never recorded
   bool timing = true;
+  // If it was recorded last in a stream that was being captured, as in Stream.
+  std::shared_ptr<Capture> capture;
+  std::vector<GraphNode*> captured;
+};
+
+// One node of a graph that is launched.
+struct GraphStep {
+  Work work;
+  std::vector<size_t> after;   // earlier steps
+  Event* records = nullptr;    // the step is this event's record
+  Event* waits_for = nullptr;  // the step waits for the event's last record
 };
 
 class Scheduler {
@@ -77,6 +102,10 @@ class Scheduler {
                               bool host_function = false);
   void Record(Event* event, Stream* stream);
   void WaitEvent(Stream* stream, Event* event);
+  // The steps behind what the stream was given and behind `former`, in any order that their
+  // dependencies allow. Returns the op at their end.
+  std::shared_ptr<Op> EnqueueGraph(Stream* stream, const std::vector<GraphStep>& steps,
+                                   const std::shared_ptr<Op>& former);
 
   bool IsDone(const std::shared_ptr<Op>& op);
   // Waits; the host's clock moves to the op's end.
@@ -102,6 +131,8 @@ class Scheduler {
   void Loop();
   void Start(std::unique_lock<std::mutex>& lock, std::shared_ptr<Op> op);
   void Finish(const std::shared_ptr<Op>& op, const OpOutcome& outcome);
+  void EnqueueLocked(Stream* stream, const std::shared_ptr<Op>& op);
+  void Submit(const std::shared_ptr<Op>& op);
   void AddDependency(const std::shared_ptr<Op>& op, const std::shared_ptr<Op>& on);
   void GiveTimes();
   std::shared_ptr<Op> PickReady();
