@@ -220,21 +220,19 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     }
     if (reason.empty()) reason = "opaque kernel";
   }
-<<<<<<< HEAD
   for (uint64_t offset = 0; record->annotated.pin && offset + 8 <= block.size(); offset += 4) {
     const uint64_t value = WordAt(block, offset, 8);
     if (!engine->InPool(value)) continue;
     if (CUresult result = engine->Pin(value, PinReason::kUser); result != CUDA_SUCCESS) {
       return result;
     }
-=======
+  }
   if (to_graph) {
     for (const Region& region : request.regions) {
       CUresult result = engine->Pin(region.address, PinReason::kGraph);
       if (result != CUDA_SUCCESS) return result;
     }
     return issue();
->>>>>>> graphs
   }
   const CUlaunchConfig& c = call.config;
   if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);
