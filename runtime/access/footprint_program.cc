@@ -154,8 +154,8 @@ std::vector<Step> Slicer::ParameterLoad(const Instruction& in) {
       step.kind = StepKind::kParam;
       step.bytes = ptx::SizeOf(in.type());
       step.is_signed = IsSigned(in.type());
-      step.number = static_cast<int64_t>(entry_.params[from.param].offset) + from.offset +
-                    static_cast<int64_t>(i) * step.bytes;
+      step.number = static_cast<int64_t>(entry_.params[from.param].offset +
+                                         static_cast<uint64_t>(from.offset) + i * step.bytes);
       if (step.number < 0 || static_cast<uint64_t>(step.number) + step.bytes > entry_.param_bytes) {
         step.kind = StepKind::kUnknown;
       }
@@ -257,6 +257,7 @@ bool Slicer::Arithmetic(const Instruction& in, Step* step) {
 std::vector<Step> Slicer::Decode(const Instruction& in) {
   std::vector<Step> steps;
   if (IsGlobalStore(in)) {
+    if (in.operands.empty()) return steps;
     const Operand& address = in.operands[0];
     if (address.reg == ptx::kNoIndex) return steps;  // a variable of the module
     Step step;
