@@ -4,9 +4,10 @@
 using namespace trap;
 
 int main() {
-  cudaStream_t stream, fork;
+  cudaStream_t stream, fork, side;
   OK(cudaStreamCreate(&stream));
   OK(cudaStreamCreateWithFlags(&fork, cudaStreamNonBlocking));
+  OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
   cudaEvent_t forked, joined;
   OK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
   OK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
@@ -20,6 +21,9 @@ int main() {
     float* c = Filled(round + 5, kCount, fork);
     float* d = Alloc();
     float* e = Alloc();
+    float* f = Filled(round + 9, kCount, side);
+    float* g = Alloc();
+    float* old = Filled(round + 11, kCount, fork);
     layers.Forward(round);
     cudaStreamCaptureMode mode = modes[round];
     NeedsSupport(cudaStreamBeginCapture(stream, mode));
@@ -28,6 +32,12 @@ int main() {
     OK(cudaStreamWaitEvent(fork, forked, 0));
     Step(e, c, 0.75f, kCount, fork);
     OK(cudaMemsetAsync(c, 0, 4096, fork));
+    // Work that is no part of it goes on.
+    Step(g, f, 0.5f, kCount, side);
+    if (mode == cudaStreamCaptureModeRelaxed) {
+      OK(cudaFree(old));
+      old = Alloc();
+    }
     OK(cudaEventRecord(joined, fork));
     OK(cudaStreamWaitEvent(stream, joined, 0));
     Step(a, e, 0.125f, kCount, stream);
@@ -44,8 +54,10 @@ int main() {
     Print("c", c);
     Print("d", d);
     Print("e", e);
+    OK(cudaStreamSynchronize(side));
+    Print("g", g);
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
-    for (float* p : {a, b, c, d, e}) OK(cudaFree(p));
+    for (float* p : {a, b, c, d, e, f, g, old}) OK(cudaFree(p));
   }
 }
