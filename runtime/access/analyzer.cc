@@ -13,22 +13,6 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-bool IsFloat(Type type) {
-  switch (type) {
-    case Type::kF16:
-    case Type::kF16x2:
-    case Type::kBF16:
-    case Type::kBF16x2:
-    case Type::kTF32:
-    case Type::kF32:
-    case Type::kF32x2:
-    case Type::kF64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Opcodes that only compute: their results come from their operands and nothing else happens.
 bool IsCompute(const std::string& opcode) {
   static const auto* const opcodes = new std::set<std::string>{
@@ -53,6 +37,22 @@ bool IsHarmless(const std::string& opcode) {
 }
 
 }  // namespace
+
+bool IsFloatType(Type type) {
+  switch (type) {
+    case Type::kF16:
+    case Type::kF16x2:
+    case Type::kBF16:
+    case Type::kBF16x2:
+    case Type::kTF32:
+    case Type::kF32:
+    case Type::kF32x2:
+    case Type::kF64:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Analyzer::Analyzer(const ptx::Module& module, const ptx::Function& entry) : entry_(entry) {
   for (const ptx::Function& function : module.functions) {
@@ -133,22 +133,6 @@ void Analyzer::CheckSpecial(const Operand& operand) {
   for (const Operand& element : operand.elements) CheckSpecial(element);
 }
 
-void Analyzer::CheckOrdering(const Instruction& in) {
-  const bool outside = in.space == Space::kGlobal || in.space == Space::kGeneric;
-  if (!outside) return;
-  for (const std::string& mod : in.mods) {
-    if (mod == "volatile" || mod == "relaxed" || mod == "acquire" || mod == "release" ||
-        mod == "mmio" || mod == "sys") {
-      // Spinning on memory that others write: what it reads depends on when it runs.
-      if (in.opcode == "atom" || in.opcode == "red") {
-        if (mod == "sys") result_.effects.system_scope = true;
-      } else {
-        result_.effects.system_scope = true;
-      }
-    }
-  }
-}
-
 Bases Analyzer::ValueOf(FunctionState& state, const Operand& operand) {
   Bases bases;
   switch (operand.kind) {
@@ -198,268 +182,11 @@ bool Analyzer::Define(FunctionState& state, const Operand& operand, const Bases&
   if (operand.kind == Operand::Kind::kRegister) {
     const Type type = state.function->registers[operand.reg].type;
     // A predicate or a float is no address, whatever it came from.
-    if (type != Type::kPred && !IsFloat(type)) grew = state.registers[operand.reg].Merge(bases);
+    if (type != Type::kPred && !IsFloatType(type)) grew = state.registers[operand.reg].Merge(bases);
   }
   for (const Operand& element : operand.elements) grew |= Define(state, element, bases);
   for (const Operand& second : operand.second) grew |= Define(state, second, bases);
   return grew;
-}
-
-void Analyzer::Access(const Bases& bases, AccessMode mode, bool atomic, const Instruction& in) {
-  bool based = false;
-  for (uint32_t base : bases) {
-    if (base == kLoadedBase) {
-      if (!result_.indirect) result_.indirect_line = in.line;
-      result_.indirect = true;
-      result_.indirect_mode = result_.indirect_mode | mode;
-      based = true;
-    } else if (base == kLocalBase || base == kSharedBase) {
-      based = true;
-    } else {
-      const BaseInfo& info = bases_[base - kFirstBase];
-      if (info.kind == BaseInfo::Kind::kWord) {
-        WordAccess& word = result_.words[info.index];
-        if (word.mode == AccessMode::kNone) word.line = in.line;
-        word.mode = word.mode | mode;
-        word.atomics |= atomic;
-      } else if (info.kind == BaseInfo::Kind::kVariable) {
-        VariableAccess& variable = result_.variables[info.index];
-        variable.mode = variable.mode | mode;
-      }
-      based = true;
-    }
-  }
-  if (!based) result_.unbased = true;
-}
-
-bool Analyzer::StoreValue(const Bases& address, const Bases& value, const Instruction& in) {
-  bool grew = false;
-  if (in.space == Space::kShared) return shared_.Merge(value);
-  if (in.space == Space::kLocal) return local_.Merge(value);
-  if (address.Has(kSharedBase) || address.Has(kLoadedBase)) grew |= shared_.Merge(value);
-  if (address.Has(kLocalBase) || address.Has(kLoadedBase)) grew |= local_.Merge(value);
-  const bool global =
-      in.space == Space::kGlobal || std::any_of(address.begin(), address.end(), [](uint32_t base) {
-        return base != kSharedBase && base != kLocalBase;
-      });
-  if (!global) return grew;
-  for (uint32_t base : value) {
-    if (base < kFirstBase) continue;
-    const BaseInfo& info = bases_[base - kFirstBase];
-    if (info.kind == BaseInfo::Kind::kWord) result_.words[info.index].escapes = true;
-    if (info.kind == BaseInfo::Kind::kVariable) result_.variables[info.index].escapes = true;
-    if (info.kind == BaseInfo::Kind::kParamAddress)
-      Opaque("the address of a parameter is stored", in);
-  }
-  return grew;
-}
-
-bool Analyzer::ParamLoad(FunctionState& state, const Instruction& in) {
-  const Operand& to = in.operands[0];
-  const Operand& address = in.operands[1];
-  const uint32_t bytes = ptx::SizeOf(in.type());
-  const auto load_words = [&](uint64_t first, uint64_t end, uint64_t step) {
-    Bases bases;
-    for (uint64_t at = first; at + bytes <= end; at += step) bases.Add(WordBase(at, bytes));
-    return bases;
-  };
-  if (address.reg == ptx::kNoIndex && address.param != ptx::kNoIndex && !address.is_return_param) {
-    if (state.function != &entry_) return Define(state, to, state.params[address.param]);
-    const ptx::Param& param = entry_.params[address.param];
-    const uint64_t at = param.offset + static_cast<uint64_t>(address.offset);
-    if (to.kind != Operand::Kind::kVector) {
-      Bases bases;
-      bases.Add(WordBase(at, bytes));
-      return Define(state, to, bases);
-    }
-    bool grew = false;
-    for (size_t i = 0; i < to.elements.size(); ++i) {
-      Bases bases;
-      bases.Add(WordBase(at + i * bytes, bytes));
-      grew |= Define(state, to.elements[i], bases);
-    }
-    return grew;
-  }
-  if (address.reg == ptx::kNoIndex && address.variable != ptx::kNoIndex) {
-    return Define(state, to, state.locals[address.variable]);  // a call's result
-  }
-  if (address.reg == ptx::kNoIndex && address.param != ptx::kNoIndex) {
-    return Define(state, to, state.returns[address.param]);
-  }
-  // Through a register: some word of the parameters whose address it may be.
-  Bases loaded;
-  bool known = false;
-  for (uint32_t base : AddressOf(state, address)) {
-    if (base < kFirstBase || bases_[base - kFirstBase].kind != BaseInfo::Kind::kParamAddress)
-      continue;
-    const ptx::Param& param = entry_.params[bases_[base - kFirstBase].index];
-    loaded.Merge(load_words(param.offset, param.offset + param.size, std::max(1u, bytes)));
-    known = true;
-  }
-  if (!known) Opaque("a parameter is read through an address that is not followed", in);
-  return Define(state, to, loaded);
-}
-
-bool Analyzer::Memory(FunctionState& state, const Instruction& in) {
-  const bool load = in.opcode != "st";
-  const Operand& address = in.operands[load ? 1 : 0];
-  CheckOrdering(in);
-  if (in.space == Space::kParam) {
-    if (load) return ParamLoad(state, in);
-    const Bases value = ValueOf(state, in.operands[1]);
-    if (address.variable != ptx::kNoIndex) return state.locals[address.variable].Merge(value);
-    if (address.param != ptx::kNoIndex && address.is_return_param) {
-      return state.returns[address.param].Merge(value);
-    }
-    Opaque("a store to parameter space that is not followed", in);
-    return false;
-  }
-  if (in.Has("shared::cluster")) {
-    result_.effects.async_or_cluster = true;
-  }
-  const Bases bases = AddressOf(state, address);
-  const bool outside = in.space != Space::kShared && in.space != Space::kLocal;
-  bool param_address = false;
-  for (uint32_t base : bases) {
-    param_address |=
-        base >= kFirstBase && bases_[base - kFirstBase].kind == BaseInfo::Kind::kParamAddress;
-  }
-  if (!load) {
-    if (outside) Access(bases, AccessMode::kWrite, false, in);
-    if (param_address) Opaque("a store to a parameter", in);
-    return StoreValue(bases, ValueOf(state, in.operands[1]), in);
-  }
-  Bases loaded;
-  if (outside) {
-    Access(bases, AccessMode::kRead, false, in);
-    if (ptx::SizeOf(in.type()) >= 8) loaded.Add(kLoadedBase);
-    if (param_address) {  // ld through a generic address of a parameter
-      for (uint32_t base : bases) {
-        if (base < kFirstBase || bases_[base - kFirstBase].kind != BaseInfo::Kind::kParamAddress) {
-          continue;
-        }
-        const ptx::Param& param = entry_.params[bases_[base - kFirstBase].index];
-        const uint32_t bytes = ptx::SizeOf(in.type());
-        for (uint64_t at = 0; at + bytes <= param.size; at += bytes) {
-          loaded.Add(WordBase(param.offset + at, bytes));
-        }
-      }
-    }
-  }
-  const bool loaded_pointer = bases.Has(kLoadedBase);
-  if (in.space == Space::kShared || (outside && (bases.Has(kSharedBase) || loaded_pointer))) {
-    loaded.Merge(shared_);
-  }
-  if (in.space == Space::kLocal || (outside && (bases.Has(kLocalBase) || loaded_pointer))) {
-    loaded.Merge(local_);
-  }
-  return Define(state, in.operands[0], loaded);
-}
-
-bool Analyzer::Atomic(FunctionState& state, const Instruction& in) {
-  const bool red = in.opcode == "red";
-  const size_t at = red ? 0 : 1;
-  if (in.operands.size() < at + 2) {
-    Opaque(in.FullName(), in);
-    return false;
-  }
-  CheckOrdering(in);
-  const Bases bases = AddressOf(state, in.operands[at]);
-  const bool outside = in.space != Space::kShared;
-  const bool used = !red && in.operands[0].kind != Operand::Kind::kSink;
-  if (outside) {
-    Access(bases, AccessMode::kUpdate, true, in);
-    const bool commutes = in.Has("add") || in.Has("min") || in.Has("max") || in.Has("and") ||
-                          in.Has("or") || in.Has("xor");
-    if (!commutes || used || IsFloat(in.type())) result_.effects.ordered_atomics = true;
-  } else if (used || IsFloat(in.type()) || in.Has("exch") || in.Has("cas")) {
-    // Shared memory: the order of a block's warps decides, and may differ from run to run.
-    result_.effects.ordered_atomics = true;
-  }
-  bool grew = false;
-  for (size_t i = at + 1; i < in.operands.size(); ++i) {
-    grew |= StoreValue(bases, ValueOf(state, in.operands[i]), in);
-  }
-  if (!red) {
-    Bases loaded;
-    if (ptx::SizeOf(in.type()) >= 8) loaded.Add(kLoadedBase);
-    if (in.space == Space::kShared || bases.Has(kSharedBase)) loaded.Merge(shared_);
-    grew |= Define(state, in.operands[0], loaded);
-  }
-  return grew;
-}
-
-bool Analyzer::Call(FunctionState& state, const Instruction& in) {
-  const Operand& callee = in.operands[0];
-  if (callee.kind != Operand::Kind::kSymbol) {
-    Opaque("an indirect call", in);
-    return false;
-  }
-  auto variable = [&](const Operand& operand, FunctionState& s) -> Bases* {
-    if (operand.variable != ptx::kNoIndex) return &s.locals[operand.variable];
-    if (operand.param != ptx::kNoIndex) {
-      return operand.is_return_param ? &s.returns[operand.param] : &s.params[operand.param];
-    }
-    return nullptr;
-  };
-  if (callee.name == "vprintf") {
-    result_.effects.prints = true;
-    return false;
-  }
-  if (callee.name == "__assertfail") {
-    result_.effects.asserts = true;
-    return false;
-  }
-  if (callee.name == "malloc" || callee.name == "free") {
-    result_.effects.allocates = true;
-    bool grew = false;
-    for (const Operand& r : in.call_returns) {
-      if (Bases* to = variable(r, state)) grew |= to->Add(kLoadedBase);
-    }
-    return grew;
-  }
-  if (callee.name.starts_with("__cudaCDP") || callee.name.starts_with("cudaLaunchDevice")) {
-    result_.effects.launches = true;
-  }
-  auto it = functions_.find(callee.name);
-  if (it == functions_.end() || !it->second->has_body) {
-    Opaque(absl::StrCat("a call of ", callee.name, ", whose code is not here"), in);
-    return false;
-  }
-  FunctionState& target = StateOf(it->second);
-  bool grew = false;
-  for (size_t i = 0; i < in.call_args.size() && i < target.params.size(); ++i) {
-    const Bases value =
-        in.call_args[i].kind == Operand::Kind::kRegister
-            ? state.registers[in.call_args[i].reg]
-            : (variable(in.call_args[i], state) != nullptr ? *variable(in.call_args[i], state)
-                                                           : Bases());
-    grew |= target.params[i].Merge(value);
-    const ptx::Param& formal = it->second->params[i];
-    if (formal.is_register) grew |= target.registers[formal.reg].Merge(value);
-  }
-  for (size_t i = 0; i < in.call_returns.size() && i < target.returns.size(); ++i) {
-    Bases value = target.returns[i];
-    const ptx::Param& formal = it->second->returns[i];
-    if (formal.is_register) value.Merge(target.registers[formal.reg]);
-    if (in.call_returns[i].kind == Operand::Kind::kRegister) {
-      grew |= Define(state, in.call_returns[i], value);
-    } else if (Bases* to = variable(in.call_returns[i], state)) {
-      grew |= to->Merge(value);
-    }
-  }
-  return grew;
-}
-
-bool Analyzer::CopyAsync(FunctionState& state, const Instruction& in) {
-  if (in.Has("bulk") || in.Has("tensor") || in.Has("mbarrier")) {
-    result_.effects.async_or_cluster = true;
-    Opaque(in.FullName(), in);
-    return false;
-  }
-  if (in.operands.size() < 2) return false;  // commit_group, wait_group, wait_all
-  Access(AddressOf(state, in.operands[1]), AccessMode::kRead, false, in);
-  return shared_.Add(kLoadedBase);
 }
 
 bool Analyzer::Compute(FunctionState& state, const Instruction& in) {
@@ -484,9 +211,9 @@ bool Analyzer::Compute(FunctionState& state, const Instruction& in) {
   }
   if (scaled) bases.Remove(kLoadedBase);
   if (op == "cvt" && in.types.size() == 2) {
-    if (IsFloat(in.types[0]) || IsFloat(in.types[1])) bases = Bases();
+    if (IsFloatType(in.types[0]) || IsFloatType(in.types[1])) bases = Bases();
     if (ptx::SizeOf(in.types[0]) < 8 || ptx::SizeOf(in.types[1]) < 8) bases.Remove(kLoadedBase);
-  } else if (IsFloat(in.type())) {
+  } else if (IsFloatType(in.type())) {
     bases = Bases();
   }
   if (packs && ptx::SizeOf(in.type()) == 8) bases.Add(kLoadedBase);
@@ -565,56 +292,6 @@ KernelAccess Analyzer::Run() {
     return word.mode == AccessMode::kNone && !word.escapes;
   });
   return std::move(result_);
-}
-
-KernelAccess AnalyzeKernel(const ptx::Module& module, const ptx::Function& entry) {
-  return Analyzer(module, entry).Run();
-}
-
-ModuleAccess AnalyzeModule(const ptx::Module& module) {
-  ModuleAccess access;
-  for (const ptx::Variable& variable : module.variables) {
-    if (variable.space == ptx::Space::kShared) continue;
-    access.variables.push_back({variable.name, false, !variable.relocations.empty()});
-  }
-  for (const ptx::Function& function : module.functions) {
-    if (!function.is_entry || !function.has_body) continue;
-    access.kernels.push_back(AnalyzeKernel(module, function));
-    const KernelAccess& kernel = access.kernels.back();
-    for (ModuleVariableUse& use : access.variables) {
-      // A store through an address that is not followed may hit any variable whose address is
-      // about.
-      if (kernel.opaque) use.written = true;
-      for (const VariableAccess& variable : kernel.variables) {
-        if (variable.name != use.name) continue;
-        use.written |= Writes(variable.mode) || variable.escapes;
-      }
-    }
-  }
-  return access;
-}
-
-bool KernelAccess::Replayable() const { return NotReplayableReason().empty(); }
-
-std::string KernelAccess::NotReplayableReason() const {
-  if (opaque) return "opaque kernel: " + opaque_reason;
-  if (indirect) return absl::StrCat("follows addresses loaded from memory, line ", indirect_line);
-  if (unbased) return "uses addresses that come from no parameter";
-  if (effects.prints) return "prints";
-  if (effects.allocates) return "allocates device memory";
-  if (effects.launches) return "launches kernels";
-  if (effects.reads_clock) return "reads the clock";
-  if (effects.reads_placement) return "depends on where its blocks run";
-  if (effects.grid_sync) return "synchronizes the whole grid";
-  if (effects.system_scope) return "communicates through memory";
-  if (effects.ordered_atomics) return "atomics whose result depends on their order";
-  if (effects.textures) return "textures or surfaces";
-  if (effects.async_or_cluster) return "bulk copies or clusters";
-  for (const VariableAccess& variable : variables) {
-    if (Writes(variable.mode)) return "writes module variable " + variable.name;
-    if (variable.escapes) return "stores the address of module variable " + variable.name;
-  }
-  return "";
 }
 
 }  // namespace tidepool

@@ -17,6 +17,8 @@
 
 namespace tidepool {
 
+bool IsFloatType(ptx::Type type);
+
 class Analyzer {
  public:
   Analyzer(const ptx::Module& module, const ptx::Function& entry);
