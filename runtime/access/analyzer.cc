@@ -30,9 +30,10 @@ bool IsCompute(const std::string& opcode) {
 
 // Control and ordering without any effect on what is accessed.
 bool IsHarmless(const std::string& opcode) {
-  static const auto* const opcodes = new std::set<std::string>{
-      "bra",   "brx",       "ret",      "exit",      "bar",     "barrier", "membar",
-      "fence", "nanosleep", "prefetch", "prefetchu", "pmevent", "brkpt",   "setmaxnreg"};
+  static const auto* const opcodes =
+      new std::set<std::string>{"bra",       "brx",     "ret",   "exit",       "bar",
+                                "barrier",   "membar",  "fence", "nanosleep",  "prefetch",
+                                "prefetchu", "pmevent", "brkpt", "setmaxnreg", "applypriority"};
   return opcodes->contains(opcode);
 }
 
@@ -91,6 +92,57 @@ uint32_t Analyzer::WordBase(uint64_t offset, uint32_t bytes) {
   return it->second;
 }
 
+void Analyzer::AddWords(uint64_t offset, uint32_t bytes, Bases* bases) {
+  if (bytes <= 8) {
+    bases->Add(WordBase(offset, bytes));
+    return;
+  }
+  for (uint32_t at = 0; at + 8 <= bytes; at += 8) bases->Add(WordBase(offset + at, 8));
+}
+
+void Analyzer::AddWordsOf(const ptx::Param& param, uint32_t bytes, Bases* bases) {
+  const uint64_t step = std::max(1u, bytes);
+  // (Accesses are aligned in the parameter block, which need not be a multiple from the start of
+  // the parameter.)
+  for (uint64_t at = (param.offset + step - 1) / step * step;
+       at + step <= param.offset + param.size; at += step) {
+    AddWords(at, static_cast<uint32_t>(step), bases);
+  }
+}
+
+std::vector<uint32_t> Analyzer::Joined(const std::vector<uint32_t>& words) const {
+  std::set<std::pair<uint32_t, uint32_t>> pieces;  // [first, end)
+  for (uint32_t index : words) {
+    const WordAccess& word = result_.words[index];
+    if (word.bytes < 8) pieces.insert({word.offset, word.offset + word.bytes});
+  }
+  std::vector<uint32_t> joined;
+  for (const auto& [first, unused] : pieces) {
+    std::set<uint32_t> ends = {first};  // reached from `first` without a gap
+    for (auto it = pieces.lower_bound({first, 0}); it != pieces.end() && it->first < first + 8;
+         ++it) {
+      if (ends.contains(it->first)) ends.insert(it->second);
+    }
+    if (ends.contains(first + 8) && (joined.empty() || joined.back() != first)) {
+      joined.push_back(first);
+    }
+  }
+  return joined;
+}
+
+Bases Analyzer::Reassembled(const Bases& stored, const Instruction& in) const {
+  Bases bases = stored;
+  if (ptx::SizeOf(in.type()) < 8) return bases;
+  std::vector<uint32_t> words;
+  for (uint32_t base : stored) {
+    if (base >= kFirstBase && bases_[base - kFirstBase].kind == BaseInfo::Kind::kWord) {
+      words.push_back(bases_[base - kFirstBase].index);
+    }
+  }
+  if (stored.Has(kPieceBase) || !Joined(words).empty()) bases.Add(kLoadedBase);
+  return bases;
+}
+
 uint32_t Analyzer::ParamAddressBase(uint32_t param) {
   auto [it, inserted] = param_bases_.try_emplace(param, 0);
   if (inserted) {
@@ -118,19 +170,25 @@ void Analyzer::Opaque(const std::string& reason, const Instruction& in) {
   result_.opaque_reason = absl::StrCat(reason, ", line ", in.line);
 }
 
-void Analyzer::CheckSpecial(const Operand& operand) {
+void Analyzer::Effect(bool SideEffects::*effect, const Instruction& in, const std::string& what) {
+  if (result_.effects.*effect) return;
+  result_.effects.*effect = true;
+  result_.sites.push_back({effect, what.empty() ? in.FullName() : what, in.line});
+}
+
+void Analyzer::CheckSpecial(const Operand& operand, const Instruction& in) {
   if (operand.kind == Operand::Kind::kSpecial) {
     const std::string& name = operand.name;
     if (name.starts_with("%clock") || name.starts_with("%globaltimer")) {
-      result_.effects.reads_clock = true;
+      Effect(&SideEffects::reads_clock, in, name);
     } else if (name == "%smid" || name == "%warpid" || name == "%nwarpid" || name == "%nsmid" ||
                name == "%gridid" || name.starts_with("%pm")) {
-      result_.effects.reads_placement = true;
+      Effect(&SideEffects::reads_placement, in, name);
     } else if (name.starts_with("%envreg")) {
-      result_.effects.grid_sync = true;
+      Effect(&SideEffects::grid_sync, in, name);
     }
   }
-  for (const Operand& element : operand.elements) CheckSpecial(element);
+  for (const Operand& element : operand.elements) CheckSpecial(element, in);
 }
 
 Bases Analyzer::ValueOf(FunctionState& state, const Operand& operand) {
@@ -159,10 +217,23 @@ Bases Analyzer::AddressOf(FunctionState& state, const Operand& operand) {
     if (space == Space::kGlobal || space == Space::kConst) {
       bases.Add(VariableBase(state.function->locals[operand.variable].name));
     }
+    if (space == Space::kParam) {  // its address is taken: like local memory from now on
+      bases.Add(kLocalBase);
+      grew_ |= local_.Merge(state.locals[operand.variable]);
+      grew_ |= state.locals[operand.variable].Merge(local_);
+    }
     return bases;
   }
   if (operand.param != ptx::kNoIndex) {
-    if (state.function == &entry_) bases.Add(ParamAddressBase(operand.param));
+    if (state.function == &entry_) {
+      bases.Add(ParamAddressBase(operand.param));
+      return bases;
+    }
+    Bases& param =
+        operand.is_return_param ? state.returns[operand.param] : state.params[operand.param];
+    bases.Add(kLocalBase);
+    grew_ |= local_.Merge(param);
+    grew_ |= param.Merge(local_);
     return bases;
   }
   if (operand.name.empty()) return bases;
@@ -180,9 +251,10 @@ Bases Analyzer::AddressOf(FunctionState& state, const Operand& operand) {
 bool Analyzer::Define(FunctionState& state, const Operand& operand, const Bases& bases) {
   bool grew = false;
   if (operand.kind == Operand::Kind::kRegister) {
+    // A predicate is no address, whatever it came from. (A float register may carry the bits of
+    // one.)
     const Type type = state.function->registers[operand.reg].type;
-    // A predicate or a float is no address, whatever it came from.
-    if (type != Type::kPred && !IsFloatType(type)) grew = state.registers[operand.reg].Merge(bases);
+    if (type != Type::kPred) grew = state.registers[operand.reg].Merge(bases);
   }
   for (const Operand& element : operand.elements) grew |= Define(state, element, bases);
   for (const Operand& second : operand.second) grew |= Define(state, second, bases);
@@ -194,72 +266,99 @@ bool Analyzer::Compute(FunctionState& state, const Instruction& in) {
   Bases bases;
   bool scaled = op == "mul" || op == "mul24" || op == "div" || op == "rem" || op == "shr" ||
                 op == "bfe" || op == "popc" || op == "clz" || op == "bfind" || op == "brev";
-  bool packs = false;
+  const bool wide = ptx::SizeOf(in.type()) == 8;
+  // Pieces side by side: what comes out may be a pointer.
+  bool packs = op == "bfi";
   for (size_t i = 1; i < in.operands.size(); ++i) {
     const Operand& operand = in.operands[i];
     Bases value = ValueOf(state, operand);
-    if (op == "mad" && i < 3) value.Remove(kLoadedBase);
+    if (op == "mad" && i < 3 && value.Has(kLoadedBase)) {
+      value.Remove(kLoadedBase);
+      value.Add(kPieceBase);
+    }
     packs |= operand.kind == Operand::Kind::kVector;
+    packs |= (op == "mul" || op == "mad") && i < 3 && operand.kind == Operand::Kind::kInteger &&
+             operand.bits >= (uint64_t{1} << 32) && operand.bits < (uint64_t{1} << 63);
     bases.Merge(value);
   }
   if (op == "shl") {
     scaled = true;
     const Operand& amount = in.operands[2];
     // The high half of a pointer on its way up, as far as one can tell.
-    packs = ptx::SizeOf(in.type()) == 8 &&
-            (amount.kind != Operand::Kind::kInteger || amount.bits >= 32);
+    packs = amount.kind != Operand::Kind::kInteger || amount.bits >= 32;
   }
-  if (scaled) bases.Remove(kLoadedBase);
   if (op == "cvt" && in.types.size() == 2) {
-    if (IsFloatType(in.types[0]) || IsFloatType(in.types[1])) bases = Bases();
-    if (ptx::SizeOf(in.types[0]) < 8 || ptx::SizeOf(in.types[1]) < 8) bases.Remove(kLoadedBase);
-  } else if (IsFloatType(in.type())) {
-    bases = Bases();
+    scaled |= IsFloatType(in.types[0]) || IsFloatType(in.types[1]);
+    scaled |= ptx::SizeOf(in.types[0]) < 8 || ptx::SizeOf(in.types[1]) < 8;
   }
-  if (packs && ptx::SizeOf(in.type()) == 8) bases.Add(kLoadedBase);
+  // The float operations that hand on bits.
+  const bool moves = op == "mov" || op == "selp" || op == "slct" || op == "abs" || op == "neg" ||
+                     op == "copysign" || op == "min" || op == "max" || op == "shfl";
+  scaled |= IsFloatType(in.type()) && !moves;
+  if (scaled && bases.Has(kLoadedBase)) {
+    bases.Remove(kLoadedBase);
+    bases.Add(kPieceBase);
+  }
+  if (packs && wide) bases.Add(kLoadedBase);
   return Define(state, in.operands[0], bases);
 }
 
 bool Analyzer::Step(FunctionState& state, const Instruction& in) {
-  for (const Operand& operand : in.operands) CheckSpecial(operand);
+  for (const Operand& operand : in.operands) CheckSpecial(operand, in);
   const std::string& op = in.opcode;
   if (op == "ld" || op == "ldu" || op == "st") return Memory(state, in);
   if (op == "atom" || op == "red") return Atomic(state, in);
   if (op == "call") return Call(state, in);
   if (op == "cp") return CopyAsync(state, in);
-  if (op == "ldmatrix") return Define(state, in.operands[0], shared_);
+  if (op == "ldmatrix") {
+    Bases loaded = shared_;
+    loaded.Add(kPieceBase);
+    return Define(state, in.operands[0], loaded);
+  }
   if (op == "stmatrix") return shared_.Merge(ValueOf(state, in.operands[1]));
   if (op == "wmma") {
     if (in.Has("load")) {
       const bool outside = in.space != Space::kShared;
       const Bases address = AddressOf(state, in.operands[1]);
       if (outside) Access(address, AccessMode::kRead, false, in);
-      return false;  // fragments are numbers
+      // Fragments are numbers; but their registers hold what was in memory.
+      Bases loaded;
+      loaded.Add(kPieceBase);
+      if (!outside || address.Has(kSharedBase)) loaded.Merge(shared_);
+      return Define(state, in.operands[0], loaded);
     }
     if (in.Has("store")) {
       if (in.space != Space::kShared) {
         Access(AddressOf(state, in.operands[0]), AccessMode::kWrite, false, in);
       }
-      return false;
+      return StoreValue(AddressOf(state, in.operands[0]), ValueOf(state, in.operands[1]), in);
     }
     return false;
   }
   if (op == "tex" || op == "tld4" || op == "txq" || op == "suld" || op == "sust" || op == "sured" ||
       op == "suq") {
-    result_.effects.textures = true;
-    return false;
+    Effect(&SideEffects::textures, in);
+    Bases loaded;
+    loaded.Add(kPieceBase);
+    return op == "sust" || op == "sured" || in.operands.empty()
+               ? false
+               : Define(state, in.operands[0], loaded);
   }
   if (op == "trap") {
-    result_.effects.traps = true;
+    Effect(&SideEffects::traps, in);
     return false;
   }
   if (op == "mapa" || op == "griddepcontrol" || op == "getctarank" ||
       (op == "barrier" && in.Has("cluster"))) {
-    result_.effects.async_or_cluster = true;
+    Effect(&SideEffects::async_or_cluster, in);
     Opaque(in.FullName(), in);
     return false;
   }
-  if ((op == "membar" || op == "fence") && in.Has("sys")) result_.effects.system_scope = true;
+  if ((op == "membar" || op == "fence") && in.Has("sys")) {
+    Effect(&SideEffects::system_scope, in);
+  }
+  if (op == "activemask") Effect(&SideEffects::reads_active, in);
+  if (op == "createpolicy") return false;  // a cache hint, used by nothing else
   if (IsHarmless(op)) return false;
   if (op == "alloca" || op == "stacksave" || op == "stackrestore") {
     if (op == "stackrestore") return false;
@@ -284,7 +383,17 @@ KernelAccess Analyzer::Run() {
     again = false;
     const size_t functions = order_.size();
     for (size_t i = 0; i < order_.size(); ++i) again |= Pass(StateOf(order_[i]));
-    again |= order_.size() != functions;
+    again |= order_.size() != functions || grew_;
+    grew_ = false;
+  }
+  // Pieces that are stored may be put together by whoever reads them.
+  std::vector<uint32_t> escaping;
+  for (uint32_t i = 0; i < result_.words.size(); ++i) {
+    if (result_.words[i].escapes) escaping.push_back(i);
+  }
+  for (uint32_t offset : Joined(escaping)) {
+    const uint32_t base = WordBase(offset, 8);
+    result_.words[bases_[base - kFirstBase].index].escapes = true;
   }
   std::sort(result_.words.begin(), result_.words.end(),
             [](const WordAccess& a, const WordAccess& b) { return a.offset < b.offset; });

@@ -20,15 +20,17 @@ bool Analyzer::Call(FunctionState& state, const Instruction& in) {
     return nullptr;
   };
   if (callee.name == "vprintf") {
-    result_.effects.prints = true;
+    Effect(&SideEffects::prints, in, callee.name);
+    // (%s reads what its argument points to.)
+    if (!local_.empty()) Access(local_, AccessMode::kRead, false, in);
     return false;
   }
   if (callee.name == "__assertfail") {
-    result_.effects.asserts = true;
+    Effect(&SideEffects::asserts, in, callee.name);
     return false;
   }
   if (callee.name == "malloc" || callee.name == "free") {
-    result_.effects.allocates = true;
+    Effect(&SideEffects::allocates, in, callee.name);
     bool grew = false;
     for (const Operand& r : in.call_returns) {
       if (Bases* to = variable(r, state)) grew |= to->Add(kLoadedBase);
@@ -36,7 +38,7 @@ bool Analyzer::Call(FunctionState& state, const Instruction& in) {
     return grew;
   }
   if (callee.name.starts_with("__cudaCDP") || callee.name.starts_with("cudaLaunchDevice")) {
-    result_.effects.launches = true;
+    Effect(&SideEffects::launches, in, callee.name);
   }
   auto it = functions_.find(callee.name);
   if (it == functions_.end() || !it->second->has_body) {

@@ -16,9 +16,9 @@ void Analyzer::CheckOrdering(const Instruction& in) {
         mod == "mmio" || mod == "sys") {
       // Spinning on memory that others write: what it reads depends on when it runs.
       if (in.opcode == "atom" || in.opcode == "red") {
-        if (mod == "sys") result_.effects.system_scope = true;
+        if (mod == "sys") Effect(&SideEffects::system_scope, in);
       } else {
-        result_.effects.system_scope = true;
+        Effect(&SideEffects::system_scope, in);
       }
     }
   }
@@ -26,29 +26,48 @@ void Analyzer::CheckOrdering(const Instruction& in) {
 
 void Analyzer::Access(const Bases& bases, AccessMode mode, bool atomic, const Instruction& in) {
   bool based = false;
+  std::vector<uint32_t> words;
   for (uint32_t base : bases) {
     if (base == kLoadedBase) {
       if (!result_.indirect) result_.indirect_line = in.line;
       result_.indirect = true;
       result_.indirect_mode = result_.indirect_mode | mode;
       based = true;
+    } else if (base == kPieceBase) {
+      // An index, or a part of something that is a base of its own.
     } else if (base == kLocalBase || base == kSharedBase) {
       based = true;
     } else {
       const BaseInfo& info = bases_[base - kFirstBase];
       if (info.kind == BaseInfo::Kind::kWord) {
-        WordAccess& word = result_.words[info.index];
-        if (word.mode == AccessMode::kNone) word.line = in.line;
-        word.mode = word.mode | mode;
-        word.atomics |= atomic;
+        words.push_back(info.index);
+        based |= result_.words[info.index].bytes >= 8;
       } else if (info.kind == BaseInfo::Kind::kVariable) {
         VariableAccess& variable = result_.variables[info.index];
+        if (Writes(mode) && !Writes(variable.mode)) variable.line = in.line;
         variable.mode = variable.mode | mode;
+        based = true;
+      } else {
+        based = true;
       }
-      based = true;
     }
   }
-  if (!based) result_.unbased = true;
+  // A pointer in two registers is the word that its pieces were loaded from.
+  if (bases.Has(kLoadedBase)) {
+    for (uint32_t offset : Joined(words)) {
+      words.push_back(bases_[WordBase(offset, 8) - kFirstBase].index);
+    }
+  }
+  for (uint32_t index : words) {
+    WordAccess& word = result_.words[index];
+    if (word.mode == AccessMode::kNone) word.line = in.line;
+    word.mode = word.mode | mode;
+    word.atomics |= atomic;
+  }
+  if (!based) {
+    if (!result_.unbased) result_.unbased_line = in.line;
+    result_.unbased = true;
+  }
 }
 
 bool Analyzer::StoreValue(const Bases& address, const Bases& value, const Instruction& in) {
@@ -57,16 +76,20 @@ bool Analyzer::StoreValue(const Bases& address, const Bases& value, const Instru
   if (in.space == Space::kLocal) return local_.Merge(value);
   if (address.Has(kSharedBase) || address.Has(kLoadedBase)) grew |= shared_.Merge(value);
   if (address.Has(kLocalBase) || address.Has(kLoadedBase)) grew |= local_.Merge(value);
-  const bool global =
-      in.space == Space::kGlobal || std::any_of(address.begin(), address.end(), [](uint32_t base) {
-        return base != kSharedBase && base != kLocalBase;
-      });
+  const bool global = in.space == Space::kGlobal || address.empty() ||
+                      std::any_of(address.begin(), address.end(), [](uint32_t base) {
+                        return base != kSharedBase && base != kLocalBase && base != kPieceBase;
+                      });
   if (!global) return grew;
   for (uint32_t base : value) {
     if (base < kFirstBase) continue;
     const BaseInfo& info = bases_[base - kFirstBase];
     if (info.kind == BaseInfo::Kind::kWord) result_.words[info.index].escapes = true;
-    if (info.kind == BaseInfo::Kind::kVariable) result_.variables[info.index].escapes = true;
+    if (info.kind == BaseInfo::Kind::kVariable) {
+      VariableAccess& variable = result_.variables[info.index];
+      if (!variable.escapes && !Writes(variable.mode)) variable.line = in.line;
+      variable.escapes = true;
+    }
     if (info.kind == BaseInfo::Kind::kParamAddress)
       Opaque("the address of a parameter is stored", in);
   }
@@ -77,42 +100,43 @@ bool Analyzer::ParamLoad(FunctionState& state, const Instruction& in) {
   const Operand& to = in.operands[0];
   const Operand& address = in.operands[1];
   const uint32_t bytes = ptx::SizeOf(in.type());
-  const auto load_words = [&](uint64_t first, uint64_t end, uint64_t step) {
-    Bases bases;
-    for (uint64_t at = first; at + bytes <= end; at += step) bases.Add(WordBase(at, bytes));
-    return bases;
-  };
   if (address.reg == ptx::kNoIndex && address.param != ptx::kNoIndex && !address.is_return_param) {
-    if (state.function != &entry_) return Define(state, to, state.params[address.param]);
+    if (state.function != &entry_) {
+      return Define(state, to, Reassembled(state.params[address.param], in));
+    }
     const ptx::Param& param = entry_.params[address.param];
     const uint64_t at = param.offset + static_cast<uint64_t>(address.offset);
     if (to.kind != Operand::Kind::kVector) {
       Bases bases;
-      bases.Add(WordBase(at, bytes));
+      AddWords(at, bytes, &bases);
       return Define(state, to, bases);
     }
     bool grew = false;
     for (size_t i = 0; i < to.elements.size(); ++i) {
       Bases bases;
-      bases.Add(WordBase(at + i * bytes, bytes));
+      AddWords(at + i * bytes, bytes, &bases);
       grew |= Define(state, to.elements[i], bases);
     }
     return grew;
   }
   if (address.reg == ptx::kNoIndex && address.variable != ptx::kNoIndex) {
-    return Define(state, to, state.locals[address.variable]);  // a call's result
+    return Define(state, to, Reassembled(state.locals[address.variable], in));  // a call's result
   }
   if (address.reg == ptx::kNoIndex && address.param != ptx::kNoIndex) {
-    return Define(state, to, state.returns[address.param]);
+    return Define(state, to, Reassembled(state.returns[address.param], in));
   }
   // Through a register: some word of the parameters whose address it may be.
   Bases loaded;
   bool known = false;
   for (uint32_t base : AddressOf(state, address)) {
-    if (base < kFirstBase || bases_[base - kFirstBase].kind != BaseInfo::Kind::kParamAddress)
+    if (base == kLocalBase) {  // of a device function, whose address was taken
+      loaded.Merge(Reassembled(local_, in));
+      known = true;
+    }
+    if (base < kFirstBase || bases_[base - kFirstBase].kind != BaseInfo::Kind::kParamAddress) {
       continue;
-    const ptx::Param& param = entry_.params[bases_[base - kFirstBase].index];
-    loaded.Merge(load_words(param.offset, param.offset + param.size, std::max(1u, bytes)));
+    }
+    AddWordsOf(entry_.params[bases_[base - kFirstBase].index], bytes, &loaded);
     known = true;
   }
   if (!known) Opaque("a parameter is read through an address that is not followed", in);
@@ -134,7 +158,7 @@ bool Analyzer::Memory(FunctionState& state, const Instruction& in) {
     return false;
   }
   if (in.Has("shared::cluster")) {
-    result_.effects.async_or_cluster = true;
+    Effect(&SideEffects::async_or_cluster, in);
   }
   const Bases bases = AddressOf(state, address);
   const bool outside = in.space != Space::kShared && in.space != Space::kLocal;
@@ -151,26 +175,22 @@ bool Analyzer::Memory(FunctionState& state, const Instruction& in) {
   Bases loaded;
   if (outside) {
     Access(bases, AccessMode::kRead, false, in);
-    if (ptx::SizeOf(in.type()) >= 8) loaded.Add(kLoadedBase);
+    loaded.Add(ptx::SizeOf(in.type()) >= 8 ? kLoadedBase : kPieceBase);
     if (param_address) {  // ld through a generic address of a parameter
       for (uint32_t base : bases) {
         if (base < kFirstBase || bases_[base - kFirstBase].kind != BaseInfo::Kind::kParamAddress) {
           continue;
         }
-        const ptx::Param& param = entry_.params[bases_[base - kFirstBase].index];
-        const uint32_t bytes = ptx::SizeOf(in.type());
-        for (uint64_t at = 0; at + bytes <= param.size; at += bytes) {
-          loaded.Add(WordBase(param.offset + at, bytes));
-        }
+        AddWordsOf(entry_.params[bases_[base - kFirstBase].index], ptx::SizeOf(in.type()), &loaded);
       }
     }
   }
   const bool loaded_pointer = bases.Has(kLoadedBase);
   if (in.space == Space::kShared || (outside && (bases.Has(kSharedBase) || loaded_pointer))) {
-    loaded.Merge(shared_);
+    loaded.Merge(Reassembled(shared_, in));
   }
   if (in.space == Space::kLocal || (outside && (bases.Has(kLocalBase) || loaded_pointer))) {
-    loaded.Merge(local_);
+    loaded.Merge(Reassembled(local_, in));
   }
   return Define(state, in.operands[0], loaded);
 }
@@ -183,6 +203,7 @@ bool Analyzer::Atomic(FunctionState& state, const Instruction& in) {
     return false;
   }
   CheckOrdering(in);
+  if (in.Has("async")) Opaque(in.FullName(), in);
   const Bases bases = AddressOf(state, in.operands[at]);
   const bool outside = in.space != Space::kShared;
   const bool used = !red && in.operands[0].kind != Operand::Kind::kSink;
@@ -190,10 +211,10 @@ bool Analyzer::Atomic(FunctionState& state, const Instruction& in) {
     Access(bases, AccessMode::kUpdate, true, in);
     const bool commutes = in.Has("add") || in.Has("min") || in.Has("max") || in.Has("and") ||
                           in.Has("or") || in.Has("xor");
-    if (!commutes || used || IsFloatType(in.type())) result_.effects.ordered_atomics = true;
+    if (!commutes || used || IsFloatType(in.type())) Effect(&SideEffects::ordered_atomics, in);
   } else if (used || IsFloatType(in.type()) || in.Has("exch") || in.Has("cas")) {
     // Shared memory: the order of a block's warps decides, and may differ from run to run.
-    result_.effects.ordered_atomics = true;
+    Effect(&SideEffects::ordered_atomics, in);
   }
   bool grew = false;
   for (size_t i = at + 1; i < in.operands.size(); ++i) {
@@ -201,8 +222,9 @@ bool Analyzer::Atomic(FunctionState& state, const Instruction& in) {
   }
   if (!red) {
     Bases loaded;
-    if (ptx::SizeOf(in.type()) >= 8) loaded.Add(kLoadedBase);
-    if (in.space == Space::kShared || bases.Has(kSharedBase)) loaded.Merge(shared_);
+    loaded.Add(ptx::SizeOf(in.type()) >= 8 ? kLoadedBase : kPieceBase);
+    if (in.space == Space::kShared || bases.Has(kSharedBase))
+      loaded.Merge(Reassembled(shared_, in));
     grew |= Define(state, in.operands[0], loaded);
   }
   return grew;
@@ -210,7 +232,7 @@ bool Analyzer::Atomic(FunctionState& state, const Instruction& in) {
 
 bool Analyzer::CopyAsync(FunctionState& state, const Instruction& in) {
   if (in.Has("bulk") || in.Has("tensor") || in.Has("mbarrier")) {
-    result_.effects.async_or_cluster = true;
+    Effect(&SideEffects::async_or_cluster, in);
     Opaque(in.FullName(), in);
     return false;
   }
