@@ -17,6 +17,8 @@
 
 namespace tidepool {
 
+bool IsFloatType(ptx::Type type);
+
 class Analyzer {
  public:
   Analyzer(const ptx::Module& module, const ptx::Function& entry);
@@ -48,10 +50,19 @@ class Analyzer {
   void Access(const Bases& bases, AccessMode mode, bool atomic, const ptx::Instruction& in);
   bool StoreValue(const Bases& address, const Bases& value, const ptx::Instruction& in);
   void Opaque(const std::string& reason, const ptx::Instruction& in);
-  void CheckSpecial(const ptx::Operand& operand);
+  void Effect(bool SideEffects::*effect, const ptx::Instruction& in, const std::string& what = "");
+  void CheckSpecial(const ptx::Operand& operand, const ptx::Instruction& in);
   void CheckOrdering(const ptx::Instruction& in);
 
   uint32_t WordBase(uint64_t offset, uint32_t bytes);
+  // The words of [offset, offset + bytes): one, or several of eight bytes.
+  void AddWords(uint64_t offset, uint32_t bytes, Bases* bases);
+  // All words of so many bytes that a parameter holds, at their natural alignment.
+  void AddWordsOf(const ptx::Param& param, uint32_t bytes, Bases* bases);
+  // Where pieces of `bases` lie side by side and make up eight bytes: the offsets of those words.
+  std::vector<uint32_t> Joined(const std::vector<uint32_t>& words) const;
+  // What an eight-byte load finds where these were stored, maybe in pieces.
+  Bases Reassembled(const Bases& stored, const ptx::Instruction& in) const;
   uint32_t ParamAddressBase(uint32_t param);
   uint32_t VariableBase(const std::string& name);
 
@@ -70,6 +81,7 @@ class Analyzer {
   std::map<uint32_t, uint32_t> param_bases_;
   std::map<std::string, uint32_t> variable_bases_;
   Bases local_, shared_;  // what was stored to local and shared memory
+  bool grew_ = false;     // local_ did, where an address was taken
   KernelAccess result_;
 };
 

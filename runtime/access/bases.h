@@ -12,6 +12,8 @@ namespace tidepool {
 enum FixedBase : uint32_t {
   kLoadedBase,  // a 64-bit value loaded from memory, or put together from narrower pieces: maybe a
                 // pointer
+  kPieceBase,   // a narrower value loaded from memory, or cut out of such a 64-bit value: maybe a
+                // part of a pointer
   kLocalBase,   // an address of local memory
   kSharedBase,  // an address of shared memory
   kFirstBase,

@@ -52,6 +52,7 @@ struct VariableAccess {
   std::string name;
   AccessMode mode = AccessMode::kNone;
   bool escapes = false;  // its address is stored or passed on
+  uint32_t line = 0;     // of the first write or escape, for messages
 };
 
 // Why a kernel cannot be replayed to the same bits, or has effects beyond its buffers.
@@ -62,6 +63,7 @@ struct SideEffects {
   bool traps = false;
   bool reads_clock = false;       // %clock, %clock64, %globaltimer
   bool reads_placement = false;   // %smid, %warpid, %nsmid, %gridid
+  bool reads_active = false;      // activemask: which lanes happen to run together
   bool grid_sync = false;         // %envreg use, grid-wide barriers
   bool system_scope = false;      // .sys atomics or fences, volatile/mmio accesses to global memory
   bool ordered_atomics = false;   // float atomics, exchange/cas, or an atomic whose result is used:
@@ -71,6 +73,13 @@ struct SideEffects {
   bool async_or_cluster = false;  // bulk copies, clusters, and other forms not followed
 };
 
+// Where the first instruction with a side effect stands.
+struct EffectSite {
+  bool SideEffects::*effect = nullptr;
+  std::string construct;
+  uint32_t line = 0;
+};
+
 struct KernelAccess {
   std::string name;
   bool opaque = false;
@@ -78,10 +87,14 @@ struct KernelAccess {
   bool indirect = false;      // some access goes through an address loaded from memory
   uint32_t indirect_line = 0;
   AccessMode indirect_mode = AccessMode::kNone;
-  bool unbased = false;           // some access has an address without any parameter word in it
+  // Some access has an address into which no variable, no loaded pointer and no 8-byte word of the
+  // parameters went: it may reach anything.
+  bool unbased = false;
+  uint32_t unbased_line = 0;
   std::vector<WordAccess> words;  // by offset
   std::vector<VariableAccess> variables;
   SideEffects effects;
+  std::vector<EffectSite> sites;  // one for each effect
   uint64_t param_bytes = 0;
   // Every access goes through the words and variables above, and nothing else happens that a replay
   // would repeat or miss: running the kernel again on the same inputs gives the same bits. (Whether

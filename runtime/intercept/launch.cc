@@ -101,6 +101,9 @@ bool MayFindUnseenPointers(const Engine& engine, const KernelRecord& record,
                            const std::vector<uint8_t>& block) {
   HostMemory& memory = HostMemory::Get();
   const bool known = record.known;
+  // (An address that nothing known went into: a number, or a pointer packed into fewer bits, which
+  // no look at what was uploaded finds.)
+  if (known && record.access.unbased) return true;
   if (known && !record.access.indirect) return false;
   if (memory.unseen_pointers()) return true;
   if (!known) {

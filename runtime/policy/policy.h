@@ -48,8 +48,8 @@ class Policy {
   // `bytes_wanted` is what the caller still lacks: a hint.
   virtual std::optional<ValueId> SelectVictim(uint64_t now_ns, uint64_t bytes_wanted) = 0;
 
-  // Whether to give up `value`, a candidate, rather than `victim` (what SelectVictim chose), if that
-  // spares `spared_ns` of other work. Policies that know no costs never say so.
+  // Whether to give up `value`, a candidate, rather than `victim` (what SelectVictim chose), if
+  // that spares `spared_ns` of other work. Policies that know no costs never say so.
   virtual bool Prefers(ValueId value, ValueId victim, uint64_t spared_ns, uint64_t now_ns) = 0;
 
   virtual uint64_t candidates() const = 0;  // resident and unlocked

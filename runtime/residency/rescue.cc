@@ -103,8 +103,8 @@ absl::StatusOr<bool> Engine::Impl::BeforeLoss(Value* value, uint32_t stream,
   }
   Buffer* buffer = value->buffer;
   // Room that is about to be needed is none: the copy would have to be moved again.
-  const bool room = !buffer->small() && pool_->available_chunks() >=
-                                            ChunkCount(*buffer) + pool_->budget_chunks() / 8;
+  const bool room = !buffer->small() &&
+                    pool_->available_chunks() >= ChunkCount(*buffer) + pool_->budget_chunks() / 8;
   if (!room && value->resident && CanSwap(*buffer)) {
     absl::Status status = CopyToHost(value);
     if (status.ok()) {

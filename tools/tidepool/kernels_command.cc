@@ -59,6 +59,8 @@ void PrintKernel(const ptx::Function& entry, const KernelAccess& kernel,
     for (const WordAccess& word : kernel.words) {
       if (word.offset < param.offset || word.offset >= param.offset + param.size) continue;
       if (word.bytes < 8) continue;  // an index
+      // (Two numbers side by side that might be the halves of an address.)
+      if (word.offset + word.bytes > param.offset + param.size) continue;
       if (!line.empty()) line += "; ";
       if (param.size > 8) absl::StrAppend(&line, "+", word.offset - param.offset, " ");
       absl::StrAppend(&line, ModeName(word.mode));
