@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "runtime/intercept/host_memory.h"
@@ -11,9 +12,10 @@
 namespace tidepool {
 namespace {
 
-std::atomic<int> captures{0};
+std::atomic<size_t> captures{0};
+std::multiset<CUstream> captured;  // the streams they began with; a thread's own reads null
 std::atomic<bool> follows_pointers{false};
-std::mutex deferred_mutex;
+std::mutex mutex;  // of `captured` and `deferred`
 std::vector<CUdeviceptr> deferred;
 
 // The host's memory is read at each launch of the graph: what lies there now says nothing.
@@ -27,12 +29,22 @@ void OnCaptureBegins() {
   captures_seen = true;
   if (Engine* engine = ActiveEngine()) engine->Settle(nullptr);
 }
-void OnCaptureBegan() { ++captures; }
-void OnCaptureEnded() {
-  if (--captures > 0) return;
+void OnCaptureBegan(CUstream stream) {
+  if (stream == CU_STREAM_PER_THREAD) stream = nullptr;
+  std::lock_guard<std::mutex> lock(mutex);
+  captured.insert(stream);
+  captures = captured.size();
+}
+void OnCaptureEnded(CUstream stream) {
+  if (stream == CU_STREAM_PER_THREAD) stream = nullptr;
   std::vector<CUdeviceptr> free;
   {
-    std::lock_guard<std::mutex> lock(deferred_mutex);
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = captured.find(stream);
+    if (it == captured.end()) return;
+    captured.erase(it);
+    captures = captured.size();
+    if (!captured.empty()) return;
     free.swap(deferred);
   }
   Engine* engine = ActiveEngine();
@@ -50,7 +62,7 @@ void BeforeStreamWait(CUstream stream, bool per_thread) {
 }
 
 void FreeAfterCaptures(CUdeviceptr at) {
-  std::lock_guard<std::mutex> lock(deferred_mutex);
+  std::lock_guard<std::mutex> lock(mutex);
   deferred.push_back(at);
 }
 

@@ -12,9 +12,10 @@ namespace tidepool {
 // A capture begins somewhere in the process (called before the driver's own begin). From here on
 // the engine needs no event on any stream that is captured: all that it gave out is over.
 void OnCaptureBegins();
-// After the driver's own begin or end, where it was successful.
-void OnCaptureBegan();
-void OnCaptureEnded();
+// After the driver's own begin or end of a capture of this stream, where it was successful, or when
+// the stream is gone.
+void OnCaptureBegan(CUstream stream);
+void OnCaptureEnded(CUstream stream);
 // True between the two.
 bool AnyCapture();
 // The stream is about to wait for an event, which may make it part of a capture.

@@ -1,6 +1,7 @@
 // Hooks of initialisation, modules, kernels, launches, streams, contexts, graphs.
 #include <mutex>
 
+#include "runtime/intercept/graph.h"
 #include "runtime/intercept/hook.h"
 #include "runtime/intercept/host_memory.h"
 
@@ -102,7 +103,8 @@ TIDEPOOL_HOOKS(
 // --- Streams, contexts ---
 TIDEPOOL_HOOK(cuStreamDestroy_v2, (CUstream s),
               if (Engine* engine = ActiveEngine()) engine->OnStreamDestroy(s);
-              return real(s);)
+              CUresult result = real(s);
+              if (result == CUDA_SUCCESS && AnyCapture()) OnCaptureEnded(s); return result;)
 TIDEPOOL_HOOK(cuCtxDestroy_v2, (CUcontext c), CUresult result = real(c);
               if (result == CUDA_SUCCESS && ActiveEngine() != nullptr) OnContextGone(c);
               return result;)

@@ -60,12 +60,12 @@ CUresult PinNode(const CUgraphNodeParams* p) {
   }
 }
 
-CUresult Began(CUresult result) {
-  if (result == CUDA_SUCCESS) OnCaptureBegan();
+CUresult Began(CUstream stream, CUresult result) {
+  if (result == CUDA_SUCCESS) OnCaptureBegan(stream);
   return result;
 }
-CUresult Ended(CUresult result, bool was, bool is) {
-  if (was && !is) OnCaptureEnded();
+CUresult Ended(CUstream stream, CUresult result, bool was, bool is) {
+  if (was && !is) OnCaptureEnded(stream);
   return result;
 }
 
@@ -77,16 +77,16 @@ CUresult Ended(CUresult result, bool was, bool is) {
 // --- Capture ---
 TIDEPOOL_HOOKS(cuStreamBeginCapture_v2, _ptsz, (CUstream s, CUstreamCaptureMode mode),
                OnCaptureBegins();
-               return Began(real(s, mode));)
+               return Began(s, real(s, mode));)
 TIDEPOOL_HOOKS(cuStreamBeginCaptureToGraph, _ptsz,
                (CUstream s, CUgraph graph, const CUgraphNode* nodes, const CUgraphEdgeData* edges,
                 size_t count, CUstreamCaptureMode mode),
                OnCaptureBegins();
-               return Began(real(s, graph, nodes, edges, count, mode));)
+               return Began(s, real(s, graph, nodes, edges, count, mode));)
 TIDEPOOL_HOOKS(cuStreamEndCapture, _ptsz, (CUstream s, CUgraph* graph),
                const bool was = Capturing(s, kPerThread);
                CUresult result = real(s, graph);
-               return Ended(result, was, Capturing(s, kPerThread));)
+               return Ended(s, result, was, Capturing(s, kPerThread));)
 TIDEPOOL_HOOKS(cuStreamWaitEvent, _ptsz, (CUstream s, CUevent event, unsigned int flags),
                BeforeStreamWait(s, kPerThread);
                return real(s, event, flags);)
