@@ -1,4 +1,5 @@
 // PTX: the parser, then the access analysis, then the footprints of launches.
+#include <cstring>
 #include <vector>
 
 #include "ptx/parser.h"
@@ -16,9 +17,10 @@ constexpr LaunchShape kShapes[] = {
 void Evaluate(const ptx::Module& module, const ptx::Function& entry) {
   const auto footprint = KernelFootprint::Build(module, entry);
   if (footprint == nullptr || entry.param_bytes > 4096) return;
-  // Words of different sizes: addresses, counts.
-  for (const uint8_t fill : {uint8_t{0}, uint8_t{3}, uint8_t{0xff}}) {
-    const std::vector<uint8_t> block(entry.param_bytes, fill);
+  // Counts: none, some, negative or very many.
+  for (const uint32_t word : {0u, 777u, ~0u}) {
+    std::vector<uint8_t> block(entry.param_bytes);
+    for (size_t at = 0; at + 4 <= block.size(); at += 4) std::memcpy(&block[at], &word, 4);
     std::vector<uint32_t> pointers;
     for (uint32_t at = 0; at + 8 <= block.size() && at < 32; at += 8) pointers.push_back(at);
     for (const LaunchShape& shape : kShapes) {
