@@ -312,8 +312,8 @@ bool Analyzer::Compute(FunctionState& state, const Instruction& in) {
     bases.Remove(kLoadedBase);
     bases.Add(kPieceBase);
   }
-  // The result of float arithmetic has no address's bits any more. (Made an address again, in
-  // whatever way, it comes from nothing known, and everything stays resident.)
+  // The result of float arithmetic has no address's bits any more. (Used as an address all the
+  // same, it comes from nothing known, and everything stays resident.)
   if (IsFloatType(in.type()) && !moves && op != "cvt") bases = Bases();
   if (packs && wide) bases.Add(kLoadedBase);
   return Define(state, in.operands[0], bases);

@@ -112,22 +112,25 @@ void Engine::Impl::NoteOwner(const Value& value) {
 
 absl::Status Engine::Impl::EvictAtHome(const Buffer& buffer) {
   const uint64_t count = ChunkCount(buffer);
-  for (uint64_t page = 0; page < count && pool_->available_chunks() < count; ++page) {
+  if (pool_->available_chunks() >= count) return absl::OkStatus();
+  // Who holds how many of the pages, in the order of the pages: one look at each page, since a
+  // buffer may have thousands.
+  absl::flat_hash_map<policy::ValueId, uint64_t> held;
+  std::vector<policy::ValueId> owners;
+  for (uint64_t page = 0; page < count; ++page) {
     const ChunkId chunk = buffer.range->pages[page];
     if (chunk == kNoChunk || pool_->IsFree(chunk) || chunk >= chunk_owner_.size()) continue;
-    auto it = by_policy_id_.find(chunk_owner_[chunk]);
+    if (held[chunk_owner_[chunk]]++ == 0) owners.push_back(chunk_owner_[chunk]);
+  }
+  for (policy::ValueId id : owners) {
+    if (pool_->available_chunks() >= count) break;
+    auto it = by_policy_id_.find(id);
     if (it == by_policy_id_.end()) continue;
     Value* owner = it->second;
-    const auto held = std::count_if(owner->chunks.begin(), owner->chunks.end(), [&](ChunkId held) {
-      return std::find(buffer.range->pages.begin(), buffer.range->pages.end(), held) !=
-             buffer.range->pages.end();
-    });
-    if (!owner->resident || owner->locks > 0 || held == 0) continue;
+    if (!owner->resident || owner->locks > 0) continue;
     const std::optional<policy::ValueId> victim = policy_->SelectVictim(clock_ns_, 0);
     if (!victim.has_value()) break;
-    if (!policy_->Prefers(owner->id, *victim, static_cast<uint64_t>(held) * kRemapNs, clock_ns_)) {
-      continue;
-    }
+    if (!policy_->Prefers(id, *victim, held[id] * kRemapNs, clock_ns_)) continue;
     // (One for which the host has no room is no candidate any more.)
     if (absl::Status status = Drop(owner); !status.ok() && owner->in_policy) return status;
   }
