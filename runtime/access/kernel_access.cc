@@ -19,7 +19,8 @@ ModuleAccess AnalyzeModule(const ptx::Module& module) {
     for (const ptx::Relocation& relocation : variable.relocations) named.insert(relocation.symbol);
     if (variable.space == ptx::Space::kShared) continue;
     // (An extern one is another module's too.)
-    access.variables.push_back({variable.name, variable.is_extern, !variable.relocations.empty()});
+    access.variables.push_back(
+        {variable.name, variable.is_extern, !variable.relocations.empty(), variable.is_managed});
   }
   std::map<std::string, bool> written;
   bool all = false, all_named = false;

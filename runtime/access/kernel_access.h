@@ -111,6 +111,7 @@ struct ModuleVariableUse {
   std::string name;
   bool written = false;         // by some function, or its address is not followed
   bool holds_pointers = false;  // its initializer has relocations
+  bool managed = false;         // the host writes it without a call
 };
 struct ModuleAccess {
   std::vector<KernelAccess> kernels;

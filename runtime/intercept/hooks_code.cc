@@ -55,15 +55,36 @@ TIDEPOOL_HOOK(cuLibraryGetKernel, (CUkernel * k, CUlibrary l, const char* name),
               return result;)
 TIDEPOOL_HOOK(cuKernelGetFunction, (CUfunction * f, CUkernel k), CUresult result = real(f, k);
               if (result == CUDA_SUCCESS) Registry::Get().OnKernelAlias(*f, k); return result;)
+// The host gets the address of a module variable, to change its content or to pass it on. The
+// answer is asked for in full, whatever the program wants of it.
+namespace {
+CUresult GetVariable(void* module, const char* name, CUdeviceptr* p, size_t* n,
+                     absl::FunctionRef<CUresult(CUdeviceptr*, size_t*)> ask) {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  const CUresult result = ask(&address, &bytes);
+  if (result != CUDA_SUCCESS) return result;
+  const void* code = Registry::Get().CodeOf(module);
+  Engine* engine = EngineForAllocation();
+  // In this order: until the engine watches it, what is launched to read it is not recorded.
+  Registry::Get().OnVariable(module, name, address, bytes, engine != nullptr);
+  if (engine != nullptr && code != nullptr) engine->WatchVariable(name, address, bytes, code);
+  if (p != nullptr) *p = address;
+  if (n != nullptr) *n = bytes;
+  return result;
+}
+}  // namespace
 TIDEPOOL_HOOK(cuModuleGetGlobal_v2, (CUdeviceptr * p, size_t* n, CUmodule m, const char* name),
-              CUresult result = real(p, n, m, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(m, name); return result;)
+              if ((p == nullptr && n == nullptr) || name == nullptr) return real(p, n, m, name);
+              return GetVariable(m, name, p, n,
+                                 [&](auto* at, auto* bytes) { return real(at, bytes, m, name); });)
 TIDEPOOL_HOOK(cuLibraryGetGlobal, (CUdeviceptr * p, size_t* n, CUlibrary l, const char* name),
-              CUresult result = real(p, n, l, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name); return result;)
+              if ((p == nullptr && n == nullptr) || name == nullptr) return real(p, n, l, name);
+              return GetVariable(l, name, p, n,
+                                 [&](auto* at, auto* bytes) { return real(at, bytes, l, name); });)
 TIDEPOOL_HOOK(cuLibraryGetManaged, (CUdeviceptr * p, size_t* n, CUlibrary l, const char* name),
               CUresult result = real(p, n, l, name);
-              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name);
+              if (result == CUDA_SUCCESS) Registry::Get().OnVariable(l, name, 0, 0, false);
               // The host may put an address there without a call.
               HostMemory::Get().OnUnseenPointers(); return result;)
 

@@ -17,9 +17,9 @@ class LaunchReplay final : public Replay {
  public:
   LaunchReplay(const DriverApi* api, CUfunction function, const CUlaunchConfig& config,
                std::vector<CUlaunchAttribute> attributes, std::vector<uint8_t> block,
-               std::shared_ptr<const void> code)
+               std::shared_ptr<const KernelRecord> record)
       : api_(api),
-        code_(std::move(code)),
+        record_(std::move(record)),
         function_(function),
         config_(config),
         attributes_(std::move(attributes)),
@@ -37,11 +37,16 @@ class LaunchReplay final : public Replay {
     return api_->LaunchKernelEx(&config, function_, nullptr, bytes == 0 ? nullptr : extra);
   }
   uint64_t footprint() const override { return sizeof(*this) + block_.capacity(); }
-  const void* code() const override { return code_.get(); }
+  const void* code() const override { return record_->code.get(); }
+  bool ReadsVariable(std::string_view name) const override {
+    const auto& variables = record_->access.variables;
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](const VariableAccess& variable) { return variable.name == name; });
+  }
 
  private:
   const DriverApi* api_;
-  std::shared_ptr<const void> code_;
+  std::shared_ptr<const KernelRecord> record_;
   CUfunction function_;
   CUlaunchConfig config_;
   std::vector<CUlaunchAttribute> attributes_;
@@ -133,6 +138,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
                    absl::FunctionRef<CUresult()> issue) {
   // In a graph it runs later, as often as the graph does, and is not seen then.
   const bool to_graph = call.to_graph || Capturing(call.config.hStream, call.per_thread);
+  const uint64_t watched_variables = engine->watched_variables();
   const std::shared_ptr<const KernelRecord> record = Registry::Get().Find(api, call.function);
   std::vector<uint8_t> block;
   if (!PackParameters(*record, call.params, call.extra, &block)) {
@@ -152,6 +158,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
   if (to_graph && (!record->known || record->access.indirect)) OnGraphFollowsPointers();
   OpRequest request;
   request.kind = OpKind::kLaunch;
+  request.watched_variables = watched_variables;
   request.name = record->name;
   request.stream = {call.config.hStream, call.per_thread};
   const char* obstacle = call.cooperative ? "a cooperative launch" : nullptr;
@@ -239,13 +246,17 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
   }
   const CUlaunchConfig& c = call.config;
   if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);
+  if (reason.empty()) {
+    request.regions.insert(request.regions.end(), record->variables.begin(),
+                           record->variables.end());
+  }
   if (reason.empty() && api.LaunchKernelEx == nullptr) reason = "the driver lacks cuLaunchKernelEx";
   if (reason.empty()) {
     CUlaunchConfig config = c;
     config.attrs = nullptr;
     config.numAttrs = 0;
     request.replay = std::make_shared<LaunchReplay>(
-        &api, call.function, config, std::move(attributes), std::move(block), record->code);
+        &api, call.function, config, std::move(attributes), std::move(block), record);
   }
   request.no_replay_reason = reason;
   request.cost_key = absl::HashOf(call.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX,

@@ -24,7 +24,13 @@ struct Code {
   std::map<std::string, std::shared_ptr<const KernelFootprint>> footprints;
   std::map<std::string, bool> written;  // variables that some kernel may write
   std::set<std::string> seen_written;   // those that the PTX shows to be written
-  std::set<std::string> known_to_host;
+  std::set<std::string> managed;        // variables that the host writes without a call
+  struct HostVariable {
+    Region region;
+    bool watched = false;
+  };
+  std::map<std::string, HostVariable> known_to_host;
+  size_t host_variable_changes = 0;
 
   void Analyse() {
     if (analysed) return;
@@ -46,7 +52,10 @@ struct Code {
       }
       kernels[kernel.name] = std::move(kernel);
     }
-    for (const ModuleVariableUse& use : access.variables) written[use.name] = use.written;
+    for (const ModuleVariableUse& use : access.variables) {
+      written[use.name] = use.written;
+      if (use.managed) managed.insert(use.name);
+    }
     ptx.clear();
     ptx.shrink_to_fit();
   }
@@ -57,7 +66,7 @@ struct Handle {
   std::string name;
   bool is_kernel = false;
   std::shared_ptr<KernelRecord> record;
-  size_t variables_known = 0;      // of the code, when the record was made
+  size_t variables_known = 0;      // changes seen by the record
   uint64_t annotations_known = 0;  // likewise
 };
 
@@ -158,16 +167,30 @@ void Registry::OnKernelAlias(void* function, void* kernel) {
   if (handle.code != copy.code || handle.name != copy.name) handle = std::move(copy);
 }
 
-void Registry::OnVariable(void* module, const char* name) {
+void Registry::OnVariable(void* module, const char* name, CUdeviceptr address, uint64_t bytes,
+                          bool watched) {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   auto it = impl_->modules.find(module);
-  if (it != impl_->modules.end() && it->second != nullptr) it->second->known_to_host.insert(name);
+  if (it == impl_->modules.end() || it->second == nullptr) return;
+  Code& code = *it->second;
+  auto [variable, inserted] = code.known_to_host.try_emplace(name);
+  const Code::HostVariable now = {{address, bytes, AccessMode::kRead, false}, watched};
+  if (inserted) {
+    variable->second = now;
+  } else if (variable->second.region.address != address || variable->second.region.bytes != bytes ||
+             variable->second.watched != watched) {
+    if (!variable->second.watched) return;
+    variable->second.watched = false;  // one in each of several contexts
+  } else {
+    return;
+  }
+  ++code.host_variable_changes;
 }
 
 std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunction function) {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   Handle& handle = impl_->kernels[function];
-  const size_t variables = handle.code != nullptr ? handle.code->known_to_host.size() : 0;
+  const size_t variables = handle.code != nullptr ? handle.code->host_variable_changes : 0;
   const uint64_t annotations = Annotations::Get().generation();
   if (handle.record != nullptr && handle.variables_known == variables &&
       handle.annotations_known == annotations) {
@@ -217,14 +240,21 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
     record->no_replay = record->annotated.no_replay;
     if (record->no_replay.empty()) record->no_replay = record->access.NotReplayableReason();
     const bool stated = record->annotated.only_stated && record->no_replay.empty();
-    // A variable is constant if no kernel of the module writes it and the host cannot.
+    // A variable is constant if no kernel of the module writes it and the host cannot. What the
+    // host can change has versions.
     for (const VariableAccess& variable : record->access.variables) {
       if (!record->no_replay.empty()) break;
-      if (handle.code->known_to_host.contains(variable.name)) {
-        record->no_replay =
-            "reads module variable " + variable.name + ", which the host can change";
-      } else if (stated ? handle.code->seen_written.contains(variable.name)
-                        : handle.code->written[variable.name]) {
+      auto host = handle.code->known_to_host.find(variable.name);
+      if (host != handle.code->known_to_host.end()) {
+        if (!host->second.watched || handle.code->managed.contains(variable.name)) {
+          record->no_replay =
+              "reads module variable " + variable.name + ", which the host can change unseen";
+          continue;
+        }
+        record->variables.push_back(host->second.region);
+      }
+      if (stated ? handle.code->seen_written.contains(variable.name)
+                 : handle.code->written[variable.name]) {
         record->no_replay = "reads module variable " + variable.name + ", which a kernel writes";
       }
     }

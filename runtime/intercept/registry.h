@@ -13,6 +13,7 @@
 #include "runtime/access/footprint.h"
 #include "runtime/access/kernel_access.h"
 #include "runtime/driver/driver_api.h"
+#include "runtime/residency/op_request.h"
 
 namespace tidepool {
 
@@ -27,6 +28,8 @@ struct KernelRecord {
   std::shared_ptr<const KernelFootprint> footprint;  // null: no store can be followed
   std::shared_ptr<const void> code;  // identifies the loaded code; null if it was not seen
   std::string no_replay;             // why it cannot be replayed; empty if it can
+  // Where the module variables lie that it reads and that the host can change.
+  std::vector<Region> variables;
 };
 
 class Registry {
@@ -44,8 +47,10 @@ class Registry {
   // A kernel handle (CUfunction or CUkernel) was got from a module or library.
   void OnKernel(void* kernel, void* module, const char* name, bool is_kernel);
   void OnKernelAlias(void* function, void* kernel);
-  // The host got the address of a module variable: its content may change unseen.
-  void OnVariable(void* module, const char* name);
+  // The host got the address of a module variable, whose content may change from now on. `watched`:
+  // the engine is told of all that uses [address, address + bytes).
+  void OnVariable(void* module, const char* name, CUdeviceptr address, uint64_t bytes,
+                  bool watched);
 
   // The record of a handle that is about to be launched; never null.
   std::shared_ptr<const KernelRecord> Find(const DriverApi& api, CUfunction function);

@@ -105,6 +105,15 @@ Op* Lineage::Record(const std::string* name, std::shared_ptr<const Replay> repla
   return op;
 }
 
+void Lineage::AddInput(Op* op, Value* value) {
+  footprint_ -= FootprintOf(*op);
+  op->uses.push_back({value->buffer, value, nullptr, false});
+  footprint_ += FootprintOf(*op);
+  ++value->buffer->references;
+  value->buffer->mentions.push_back(op);
+  value->readers.push_back(op);
+}
+
 LossPlan Lineage::PlanLoss(const std::vector<Op*>& seeds) const {
   // Everything that is made by these ops without passing through a value that is resident or on
   // host stops being rebuildable. Such values on the rim become roots; dropped ones that the

@@ -36,6 +36,7 @@ struct Buffer {
   uint64_t address = 0;
   uint64_t bytes = 0;             // as the program asked
   AddressRange* range = nullptr;  // null: a small buffer, inside a slab: always resident
+  bool variable = false;          // a module variable: small, and memory of the driver's
   bool freed = false;             // by the program; lineage may still mention it
   uint32_t pin_reasons = 0;       // bit per PinReason; 0: not pinned
   uint32_t tag = 0;               // index into the engine's tag table
@@ -51,7 +52,7 @@ struct Buffer {
   bool small() const { return range == nullptr; }
   // The driver gives memory in units of 512 bytes, and kernels that write a little more than was
   // asked for run there: what is copied is the content up to the end of the unit.
-  uint64_t content_bytes() const { return (bytes + 511) / 512 * 512; }
+  uint64_t content_bytes() const { return variable ? bytes : (bytes + 511) / 512 * 512; }
 };
 
 struct Value {
@@ -139,6 +140,9 @@ class Lineage {
   // Records the op as the recipe of the values it makes (uses[i].out).
   Op* Record(const std::string* name, std::shared_ptr<const Replay> replay, std::vector<OpUse> uses,
              uint64_t cost_ns, uint64_t cost_key);
+
+  // The recorded op reads the value too (a root, of a buffer that it was not known to use).
+  void AddInput(Op* op, Value* value);
 
   // What giving up these ops as recipes would entail. To lose the content of a root: its readers;
   // to seal a buffer against replay: its mentions.

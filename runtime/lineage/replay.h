@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace tidepool {
 
@@ -17,6 +18,11 @@ class Replay {
   virtual uint64_t footprint() const = 0;  // host bytes held
   // Identifies the loaded code that it runs; null: none.
   virtual const void* code() const { return nullptr; }
+  // Whether it reads this module variable of that code.
+  virtual bool ReadsVariable(std::string_view name) const {
+    (void)name;
+    return false;
+  }
 };
 
 }  // namespace tidepool

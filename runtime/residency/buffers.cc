@@ -85,6 +85,7 @@ void Engine::Impl::Reset() {
     policy_ = *policy::MakePolicy(options_.policy);
     by_policy_id_.clear();
     buffers_.clear();
+    variables_.clear();
     chunk_uses_.clear();
     chunk_owner_.clear();
     address_uses_.clear();
@@ -264,6 +265,7 @@ Buffer* Engine::Impl::FindBuffer(uint64_t address) const {
 }
 
 absl::InlinedVector<Buffer*, 2> Engine::Impl::BuffersAt(uint64_t address) const {
+  if (Buffer* variable = FindVariable(address)) return {variable};
   auto next = buffers_.upper_bound(address);
   Buffer* before = next == buffers_.begin() ? nullptr : std::prev(next)->second;
   Buffer* behind = next == buffers_.end() ? nullptr : next->second;
@@ -410,6 +412,7 @@ void Engine::Impl::OnRoot(Value* value) {
 }
 
 void Engine::Impl::OnBufferDead(Buffer* buffer) {
+  if (buffer->variable) return;
   if (!buffer->uses->empty()) address_uses_[buffer->address] = buffer->uses;
   if (buffer->small() && !buffer->uses->empty()) {
     // If its slab goes with it, the next owners of the chunk and of the range come behind its ops.

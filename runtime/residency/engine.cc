@@ -1,5 +1,7 @@
 #include "runtime/residency/engine.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/residency/capture_mode.h"
 #include "runtime/residency/engine_impl.h"
@@ -51,15 +53,30 @@ void Engine::Reset() {
   impl_->Reset();
 }
 
-bool Engine::InPool(CUdeviceptr address) const {
+bool Engine::MayBeInPool(CUdeviceptr address) const {
   // Relaxed: a program that passes an address got it from an allocation that happened before.
-  return address >= impl_->pool_low.load(std::memory_order_relaxed) &&
-         address < impl_->pool_high.load(std::memory_order_relaxed);
+  const auto within = [address](const std::atomic<uint64_t>& low,
+                                const std::atomic<uint64_t>& high) {
+    return address >= low.load(std::memory_order_relaxed) &&
+           address < high.load(std::memory_order_relaxed);
+  };
+  return within(impl_->pool_low, impl_->pool_high) ||
+         within(impl_->variables_low, impl_->variables_high);
+}
+
+bool Engine::InPool(CUdeviceptr address) const {
+  if (!MayBeInPool(address)) return false;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  return !impl_->BuffersAt(address).empty() || impl_->pool_->FindRange(address) != nullptr;
 }
 
 Engine::Place Engine::Locate(CUdeviceptr address, uint64_t bytes) const {
-  if (!InPool(address)) return Place::kElsewhere;
+  // (What ends in a variable may begin before all of them.)
+  if (!MayBeInPool(address) && (bytes < 2 || !MayBeInPool(address + bytes - 1))) {
+    return Place::kElsewhere;
+  }
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  if (!impl_->VariablesIn(address, bytes).empty()) return Place::kInside;
   const Buffer* buffer = impl_->FindBuffer(address);
   if (buffer != nullptr) {
     const uint64_t behind = buffer->content_bytes() - (address - buffer->address);
@@ -95,11 +112,14 @@ CUresult Engine::Pin(CUdeviceptr address, PinReason reason) {
 }
 
 CUresult Engine::PinPointersIn(const void* data, uint64_t bytes) {
-  const uint64_t low = impl_->pool_low.load(std::memory_order_relaxed);
-  const uint64_t high = impl_->pool_high.load(std::memory_order_relaxed);
+  const uint64_t low = std::min(impl_->pool_low.load(std::memory_order_relaxed),
+                                impl_->variables_low.load(std::memory_order_relaxed));
+  const uint64_t high = std::max(impl_->pool_high.load(std::memory_order_relaxed),
+                                 impl_->variables_high.load(std::memory_order_relaxed));
   if (low > high) return CUDA_SUCCESS;
-  return ForEachWordWithin(data, bytes, low, high,
-                           [&](uint64_t word) { return Pin(word, PinReason::kPointerInMemory); });
+  return ForEachWordWithin(data, bytes, low, high, [&](uint64_t word) {
+    return MayBeInPool(word) ? Pin(word, PinReason::kPointerInMemory) : CUDA_SUCCESS;
+  });
 }
 
 CUresult Engine::PinAll(PinReason reason) {
@@ -120,13 +140,24 @@ CUresult Engine::OnCodeUnload(const void* code) {
   impl_->WaitForCalls(lock);
   const std::vector<Op*> ops =
       impl_->lineage_->OpsWhere([&](const Op& op) { return op.replay->code() == code; });
-  if (ops.empty()) return CUDA_SUCCESS;
-  absl::Status status = impl_->RescueAndInvalidate(ops, impl_->WorkStream());
+  absl::Status status = absl::OkStatus();
+  if (!ops.empty()) status = impl_->RescueAndInvalidate(ops, impl_->WorkStream());
+  if (status.ok()) status = impl_->ForgetVariables(code);
   if (status.ok()) return CUDA_SUCCESS;
   ++impl_->stats_.out_of_memory;
   impl_->ReportOutOfMemory("unloading code that values were made with", {}, status);
   return absl::IsResourceExhausted(status) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
+
+void Engine::WatchVariable(const std::string& name, CUdeviceptr address, uint64_t bytes,
+                           const void* code) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  impl_->WaitForCalls(lock);
+  impl_->WatchVariable(name, address, bytes, code);
+}
+
+uint64_t Engine::watched_variables() const { return impl_->watched_variables.load(); }
 
 void Engine::Settle(const StreamRef* stream) {
   const RelaxedCaptureMode relaxed(impl_->api_);

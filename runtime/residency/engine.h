@@ -66,8 +66,8 @@ class Engine {
   // memory that could fail; addresses of before are forgotten.
   void Reset();
 
-  // True if the address may lie in memory that the engine manages, or just beside it; false if it
-  // does not. Fast; for every word of every launch.
+  // True if the address lies in memory that the engine manages, or just beside a buffer, or in a
+  // module variable that is watched. Fast where it is false; for every word of every launch.
   bool InPool(CUdeviceptr address) const;
   // Where [address, address + bytes) lies. kBeyond: in the engine's memory, but not in one live
   // buffer; the driver, which knows only chunks, might take it for valid.
@@ -76,6 +76,14 @@ class Engine {
   // The live buffer that contains `address`; false if none.
   bool Find(CUdeviceptr address, BufferInfo* info) const;
   void MemGetInfo(size_t* free_bytes, size_t* total_bytes) const;
+
+  // A module variable whose address the host has got, of this code: what reads or writes it is told
+  // of like a use of a buffer from now on. It is memory of the driver's and no buffer of the
+  // program's: not counted, not found by Find. Until OnCodeUnload.
+  void WatchVariable(const std::string& name, CUdeviceptr address, uint64_t bytes,
+                     const void* code);
+  // How many were watched so far.
+  uint64_t watched_variables() const;
 
   // --- Pinning ---
 
@@ -116,6 +124,8 @@ class Engine {
 
  private:
   explicit Engine(std::unique_ptr<Impl> impl);
+  // By bounds alone.
+  bool MayBeInPool(CUdeviceptr address) const;
   std::unique_ptr<Impl> impl_;
 };
 

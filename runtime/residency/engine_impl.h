@@ -72,6 +72,10 @@ class Engine::Impl final : public LineageObserver {
   // Bounds of all address ranges, for the test that needs no lock.
   std::atomic<uint64_t> pool_low{~uint64_t{0}};
   std::atomic<uint64_t> pool_high{0};
+  // The same of the module variables that are watched.
+  std::atomic<uint64_t> variables_low{~uint64_t{0}};
+  std::atomic<uint64_t> variables_high{0};
+  std::atomic<uint64_t> watched_variables{0};  // so far
 
   // --- buffers.cc: allocation, lookup, pinning, tags ---
   CUresult Allocate(uint64_t bytes, CUdeviceptr* out);
@@ -93,6 +97,14 @@ class Engine::Impl final : public LineageObserver {
     return (pinned_chunks_ * pool_->chunk_bytes()) + slab_->slab_bytes();
   }
   Statistics GetStatistics() const;
+
+  // --- variables.cc: module variables that the host can change ---
+  void WatchVariable(const std::string& name, uint64_t address, uint64_t bytes, const void* code);
+  // Before their code goes away. ResourceExhausted: what was made from them does not fit.
+  absl::Status ForgetVariables(const void* code);
+  Buffer* FindVariable(uint64_t address) const;
+  // Those of which [address, address + bytes) touches a byte.
+  absl::InlinedVector<Buffer*, 2> VariablesIn(uint64_t address, uint64_t bytes) const;
 
   // --- run.cc: one op of the program ---
   CUresult Run(const OpRequest& request, absl::FunctionRef<CUresult()> issue,
@@ -217,6 +229,11 @@ class Engine::Impl final : public LineageObserver {
   std::vector<Value*> unswappable_;         // roots that found no room on the host
 
   std::map<uint64_t, Buffer*> buffers_;  // live ones, by address
+  struct WatchedVariable {
+    Buffer* buffer = nullptr;
+    const void* code = nullptr;  // that it belongs to
+  };
+  std::map<uint64_t, WatchedVariable> variables_;  // by address
   std::vector<std::shared_ptr<UseSet>>
       chunk_uses_;  // of chunks given back: their last owner's uses
   // By chunk, the id of the value that got it last, which may have given it back or be gone.

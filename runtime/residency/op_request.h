@@ -43,6 +43,8 @@ struct OpRequest {
   uint64_t cost_key =
       0;  // ops with the same key are expected to take the same time (kernel and shape)
   bool blocking = false;  // the program's call may wait for the device
+  // Engine::watched_variables() before it was decided which variables the op uses.
+  uint64_t watched_variables = 0;
   // Why `replay` is null, for the report: a string with static lifetime or one owned by a registry.
   std::string_view no_replay_reason;
 };

@@ -22,9 +22,16 @@ Operands Engine::Impl::ResolveOperands(const OpRequest& request, bool* unknown) 
   Operands operands;
   for (const Region& region : request.regions) {
     if (region.mode == AccessMode::kNone) continue;
-    const absl::InlinedVector<Buffer*, 2> buffers = BuffersAt(region.address);
-    // Freed, or beside a buffer: the program's own business, but not replayable.
-    if (FindBuffer(region.address) == nullptr) *unknown = true;
+    absl::InlinedVector<Buffer*, 2> buffers = VariablesIn(region.address, region.bytes);
+    if (buffers.empty()) {
+      buffers = BuffersAt(region.address);
+      // Freed, or beside a buffer: the program's own business, but not replayable.
+      if (FindBuffer(region.address) == nullptr) *unknown = true;
+    } else if (region.bytes > 0 &&
+               (region.address < buffers[0]->address ||
+                region.address + region.bytes > buffers[0]->address + buffers[0]->bytes)) {
+      *unknown = true;  // reaches beyond the variable
+    }
     for (Buffer* buffer : buffers) {
       const bool covers = region.covers && region.mode == AccessMode::kWrite &&
                           region.address == buffer->address && region.bytes >= buffer->bytes;
@@ -310,7 +317,11 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
   costs_->Poll();
   const uint64_t start = Now();
   const uint32_t stream = streams_->Resolve(request.stream);
-  bool recordable = request.replay != nullptr && !unknown;
+  // The host has got the address of a variable since, maybe of one that the op reads.
+  const auto outdated = [&] {
+    return request.kind == OpKind::kLaunch && request.watched_variables != watched_variables;
+  };
+  bool recordable = request.replay != nullptr && !unknown && !outdated();
   absl::Status status = Prepare(request, operands, stream, &recordable);
   while (absl::IsUnavailable(status)) {
     Abort(operands);
@@ -322,7 +333,7 @@ CUresult Engine::Impl::Run(const OpRequest& request, absl::FunctionRef<CUresult(
       relaxed.Suspend();
       return issue();
     }
-    recordable = request.replay != nullptr && !unknown;
+    recordable = request.replay != nullptr && !unknown && !outdated();
     status = Prepare(request, operands, stream, &recordable);
   }
   if (!status.ok()) {
