@@ -23,6 +23,7 @@ ModuleAccess AnalyzeModule(const ptx::Module& module) {
         {variable.name, variable.is_extern, !variable.relocations.empty(), variable.is_managed});
   }
   std::map<std::string, bool> written;
+  std::set<std::string> kept;
   bool all = false, all_named = false;
   for (const ptx::Function& function : module.functions) {
     if (!function.is_entry || !function.has_body) continue;
@@ -33,10 +34,12 @@ ModuleAccess AnalyzeModule(const ptx::Module& module) {
     all_named |= kernel.indirect && Writes(kernel.indirect_mode);
     for (const VariableAccess& variable : kernel.variables) {
       written[variable.name] |= Writes(variable.mode) || variable.escapes;
+      if (variable.escapes) kept.insert(variable.name);
     }
   }
   for (ModuleVariableUse& use : access.variables) {
     use.written |= all || (all_named && named.contains(use.name)) || written[use.name];
+    use.address_kept = all || named.contains(use.name) || kept.contains(use.name);
     written.erase(use.name);
   }
   // Those declared inside functions.

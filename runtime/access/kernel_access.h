@@ -112,6 +112,7 @@ struct ModuleVariableUse {
   bool written = false;         // by some function, or its address is not followed
   bool holds_pointers = false;  // its initializer has relocations
   bool managed = false;         // the host writes it without a call
+  bool address_kept = false;    // in memory: some kernel stores it, or some initializer names it
 };
 struct ModuleAccess {
   std::vector<KernelAccess> kernels;

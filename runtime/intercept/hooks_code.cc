@@ -67,8 +67,14 @@ CUresult GetVariable(void* module, const char* name, CUdeviceptr* p, size_t* n,
   const void* code = Registry::Get().CodeOf(module);
   Engine* engine = EngineForAllocation();
   // In this order: until the engine watches it, what is launched to read it is not recorded.
-  Registry::Get().OnVariable(module, name, address, bytes, engine != nullptr);
-  if (engine != nullptr && code != nullptr) engine->WatchVariable(name, address, bytes, code);
+  const std::optional<PinReason> pin =
+      Registry::Get().OnVariable(module, name, address, bytes, engine != nullptr);
+  if (engine != nullptr && code != nullptr) {
+    engine->WatchVariable(name, address, bytes, code);
+    if (pin.has_value()) {
+      if (CUresult pinned = engine->Pin(address, *pin); pinned != CUDA_SUCCESS) return pinned;
+    }
+  }
   if (p != nullptr) *p = address;
   if (n != nullptr) *n = bytes;
   return result;

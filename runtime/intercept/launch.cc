@@ -238,6 +238,9 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
     }
   }
   if (to_graph) {
+    Registry::Get().OnGraphUses(*record);
+    request.regions.insert(request.regions.end(), record->variables.begin(),
+                           record->variables.end());
     for (const Region& region : request.regions) {
       CUresult result = engine->Pin(region.address, PinReason::kGraph);
       if (result != CUDA_SUCCESS) return result;
@@ -246,10 +249,7 @@ CUresult RunLaunch(Engine* engine, const DriverApi& api, const LaunchCall& call,
   }
   const CUlaunchConfig& c = call.config;
   if (!opaque) MarkCovered(*engine, *record, c, block, words, &request.regions);
-  if (reason.empty()) {
-    request.regions.insert(request.regions.end(), record->variables.begin(),
-                           record->variables.end());
-  }
+  request.regions.insert(request.regions.end(), record->variables.begin(), record->variables.end());
   if (reason.empty() && api.LaunchKernelEx == nullptr) reason = "the driver lacks cuLaunchKernelEx";
   if (reason.empty()) {
     CUlaunchConfig config = c;

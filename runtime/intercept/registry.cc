@@ -1,5 +1,6 @@
 #include "runtime/intercept/registry.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -25,6 +26,9 @@ struct Code {
   std::map<std::string, bool> written;  // variables that some kernel may write
   std::set<std::string> seen_written;   // those that the PTX shows to be written
   std::set<std::string> managed;        // variables that the host writes without a call
+  std::set<std::string> address_kept;   // those whose address lies in memory
+  std::set<std::string> in_graphs;      // those that kernels in graphs use
+  bool any_in_graphs = false;           // a kernel in a graph may use any of them
   struct HostVariable {
     Region region;
     bool watched = false;
@@ -55,6 +59,7 @@ struct Code {
     for (const ModuleVariableUse& use : access.variables) {
       written[use.name] = use.written;
       if (use.managed) managed.insert(use.name);
+      if (use.address_kept) address_kept.insert(use.name);
     }
     ptx.clear();
     ptx.shrink_to_fit();
@@ -167,24 +172,40 @@ void Registry::OnKernelAlias(void* function, void* kernel) {
   if (handle.code != copy.code || handle.name != copy.name) handle = std::move(copy);
 }
 
-void Registry::OnVariable(void* module, const char* name, CUdeviceptr address, uint64_t bytes,
-                          bool watched) {
+std::optional<PinReason> Registry::OnVariable(void* module, const char* name, CUdeviceptr address,
+                                              uint64_t bytes, bool watched) {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   auto it = impl_->modules.find(module);
-  if (it == impl_->modules.end() || it->second == nullptr) return;
+  if (it == impl_->modules.end() || it->second == nullptr) return std::nullopt;
   Code& code = *it->second;
+  code.Analyse();
+  std::optional<PinReason> pin;
+  if (code.address_kept.contains(name)) pin = PinReason::kEscapes;
+  if (code.any_in_graphs || code.in_graphs.contains(name)) pin = PinReason::kGraph;
   auto [variable, inserted] = code.known_to_host.try_emplace(name);
   const Code::HostVariable now = {{address, bytes, AccessMode::kRead, false}, watched};
   if (inserted) {
     variable->second = now;
   } else if (variable->second.region.address != address || variable->second.region.bytes != bytes ||
              variable->second.watched != watched) {
-    if (!variable->second.watched) return;
+    if (!variable->second.watched) return pin;
     variable->second.watched = false;  // one in each of several contexts
   } else {
-    return;
+    return pin;
   }
   ++code.host_variable_changes;
+  return pin;
+}
+
+void Registry::OnGraphUses(const KernelRecord& record) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  for (const auto& [module, code] : impl_->modules) {
+    if (code.get() != record.code.get()) continue;
+    code->any_in_graphs |= !record.variables_complete;
+    for (const VariableAccess& variable : record.access.variables) {
+      code->in_graphs.insert(variable.name);
+    }
+  }
 }
 
 std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunction function) {
@@ -251,7 +272,6 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
               "reads module variable " + variable.name + ", which the host can change unseen";
           continue;
         }
-        record->variables.push_back(host->second.region);
       }
       if (stated ? handle.code->seen_written.contains(variable.name)
                  : handle.code->written[variable.name]) {
@@ -261,6 +281,22 @@ std::shared_ptr<const KernelRecord> Registry::Find(const DriverApi& api, CUfunct
     if (stated && !record->no_replay.empty()) {
       Annotations::Get().RefuseReplay(handle.name, record->annotated, record->no_replay);
     }
+  }
+  // Whatever it does with them, those that are watched are used in an order that has to be kept.
+  record->variables_complete = has_ptx && record->known && !record->access.unbased;
+  for (const auto& [name, variable] :
+       handle.code != nullptr ? handle.code->known_to_host : decltype(Code::known_to_host)()) {
+    if (!variable.watched) continue;
+    Region region = variable.region;
+    region.mode = AccessMode::kUpdate;
+    if (record->variables_complete) {
+      const auto& uses = record->access.variables;
+      const auto use = std::find_if(uses.begin(), uses.end(),
+                                    [&](const VariableAccess& v) { return v.name == name; });
+      if (use == uses.end()) continue;
+      if (!Writes(use->mode)) region.mode = AccessMode::kRead;
+    }
+    record->variables.push_back(region);
   }
   handle.record = record;
   return record;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct KernelRecord {
   std::shared_ptr<const KernelFootprint> footprint;  // null: no store can be followed
   std::shared_ptr<const void> code;  // identifies the loaded code; null if it was not seen
   std::string no_replay;             // why it cannot be replayed; empty if it can
-  // Where the module variables lie that it reads and that the host can change.
+  // The module variables that the host knows and the engine watches, as far as the kernel may use
+  // them.
   std::vector<Region> variables;
+  bool variables_complete = false;  // `access` names all of the module's that it may use
 };
 
 class Registry {
@@ -48,9 +51,12 @@ class Registry {
   void OnKernel(void* kernel, void* module, const char* name, bool is_kernel);
   void OnKernelAlias(void* function, void* kernel);
   // The host got the address of a module variable, whose content may change from now on. `watched`:
-  // the engine is told of all that uses [address, address + bytes).
-  void OnVariable(void* module, const char* name, CUdeviceptr address, uint64_t bytes,
-                  bool watched);
+  // the engine is told of all that uses [address, address + bytes). Returns why it has to be pinned
+  // all the same, if it has: something that is not seen may use it.
+  std::optional<PinReason> OnVariable(void* module, const char* name, CUdeviceptr address,
+                                      uint64_t bytes, bool watched);
+  // The kernel became part of a graph: variables that it uses are used unseen.
+  void OnGraphUses(const KernelRecord& record);
 
   // The record of a handle that is about to be launched; never null.
   std::shared_ptr<const KernelRecord> Find(const DriverApi& api, CUfunction function);
