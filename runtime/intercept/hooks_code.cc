@@ -94,6 +94,32 @@ TIDEPOOL_HOOK(cuLibraryGetManaged, (CUdeviceptr * p, size_t* n, CUlibrary l, con
               // The host may put an address there without a call.
               HostMemory::Get().OnUnseenPointers(); return result;)
 
+// --- Kernels that change ---
+// Values made by launches that would not be possible any more (less dynamic shared memory, say) are
+// rebuilt first; where they do not fit, the kernel keeps what it has.
+namespace {
+bool KeepKernelAsItWas(CUfunction function, int now, int before) {
+  Engine* engine = ActiveEngine();
+  if (engine == nullptr || now >= before) return false;
+  const auto record = Registry::Get().Find(GetDriverApi(), function);
+  return record->code != nullptr &&
+         engine->OnKernelChange(record->code.get(), record->name) != CUDA_SUCCESS;
+}
+}  // namespace
+TIDEPOOL_HOOK(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute a, int value),
+              using Get = CUresult(CUDAAPI*)(int*, CUfunction_attribute, CUfunction);
+              static const auto get = Real<Get>("cuFuncGetAttribute"); int before = 0;
+              if (get != nullptr && get(&before, a, f) == CUDA_SUCCESS &&
+                  KeepKernelAsItWas(f, value, before)) return CUDA_SUCCESS;
+              return real(f, a, value);)
+TIDEPOOL_HOOK(cuKernelSetAttribute, (CUfunction_attribute a, int value, CUkernel k, CUdevice d),
+              using Get = CUresult(CUDAAPI*)(int*, CUfunction_attribute, CUkernel, CUdevice);
+              static const auto get = Real<Get>("cuKernelGetAttribute"); int before = 0;
+              if (get != nullptr && get(&before, a, k, d) == CUDA_SUCCESS &&
+                  KeepKernelAsItWas(reinterpret_cast<CUfunction>(k), value,
+                                    before)) return CUDA_SUCCESS;
+              return real(a, value, k, d);)
+
 // --- Launches ---
 #define TIDEPOOL_LAUNCH_PARAMS                                                       \
   (CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \

@@ -138,15 +138,20 @@ CUresult Engine::OnCodeUnload(const void* code) {
   const RelaxedCaptureMode relaxed(impl_->api_);
   std::unique_lock<std::mutex> lock(impl_->mutex);
   impl_->WaitForCalls(lock);
-  const std::vector<Op*> ops =
-      impl_->lineage_->OpsWhere([&](const Op& op) { return op.replay->code() == code; });
-  absl::Status status = absl::OkStatus();
-  if (!ops.empty()) status = impl_->RescueAndInvalidate(ops, impl_->WorkStream());
+  absl::Status status =
+      impl_->ForgetOpsWhere([&](const Op& op) { return op.replay->code() == code; });
   if (status.ok()) status = impl_->ForgetVariables(code);
-  if (status.ok()) return CUDA_SUCCESS;
-  ++impl_->stats_.out_of_memory;
-  impl_->ReportOutOfMemory("unloading code that values were made with", {}, status);
-  return absl::IsResourceExhausted(status) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+  return impl_->ResultOfForgetting("unloading code that values were made with", status);
+}
+
+CUresult Engine::OnKernelChange(const void* code, std::string_view name) {
+  const RelaxedCaptureMode relaxed(impl_->api_);
+  std::unique_lock<std::mutex> lock(impl_->mutex);
+  impl_->WaitForCalls(lock);
+  return impl_->ResultOfForgetting("changing a kernel that values were made with",
+                                   impl_->ForgetOpsWhere([&](const Op& op) {
+                                     return op.replay->code() == code && *op.name == name;
+                                   }));
 }
 
 void Engine::WatchVariable(const std::string& name, CUdeviceptr address, uint64_t bytes,

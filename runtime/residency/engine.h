@@ -108,6 +108,8 @@ class Engine {
   // Code that goes away (called before the driver's own unload): nothing is replayed with it any
   // more. What only it could rebuild is made resident first.
   CUresult OnCodeUnload(const void* code);
+  // The same for one kernel of the code, whose attributes change so that it may not run as before.
+  CUresult OnKernelChange(const void* code, std::string_view name);
   // Before a stream (null: any stream) may become part of a capture: waits for all that the engine
   // knows to have been given to it, so that no event has to be recorded on it meanwhile.
   void Settle(const StreamRef* stream);

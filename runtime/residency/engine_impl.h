@@ -178,6 +178,9 @@ class Engine::Impl final : public LineageObserver {
   absl::Status Snapshot(Value* value, uint32_t stream);
   // Makes everything resident that would be lost with these ops as recipes, then forgets them.
   absl::Status RescueAndInvalidate(const std::vector<Op*>& seeds, uint32_t stream);
+  // The same of the recorded ops that fulfil the condition.
+  absl::Status ForgetOpsWhere(absl::FunctionRef<bool(const Op&)> condition);
+  CUresult ResultOfForgetting(std::string_view what, const absl::Status& status);
   // No recipe reads or writes the buffer from now on.
   absl::Status SealBuffer(Buffer* buffer, uint32_t stream);
   // Gives up a freed root that only resident values were made from; they become roots.

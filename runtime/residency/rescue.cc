@@ -45,6 +45,18 @@ absl::Status Engine::Impl::RescueAndInvalidate(const std::vector<Op*>& seeds, ui
   return status;
 }
 
+absl::Status Engine::Impl::ForgetOpsWhere(absl::FunctionRef<bool(const Op&)> condition) {
+  const std::vector<Op*> ops = lineage_->OpsWhere(condition);
+  return ops.empty() ? absl::OkStatus() : RescueAndInvalidate(ops, WorkStream());
+}
+
+CUresult Engine::Impl::ResultOfForgetting(std::string_view what, const absl::Status& status) {
+  if (status.ok()) return CUDA_SUCCESS;
+  ++stats_.out_of_memory;
+  ReportOutOfMemory(what, {}, status);
+  return absl::IsResourceExhausted(status) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
+}
+
 absl::Status Engine::Impl::SealBuffer(Buffer* buffer, uint32_t stream) {
   // A copy: the list changes while ops are forgotten.
   return RescueAndInvalidate(std::vector<Op*>(buffer->mentions), stream);
